@@ -1,0 +1,128 @@
+"""What a pass prefers among its admissible candidates, and what it refuses as ambiguous.
+
+Each key maps one candidate to a number or text; the least wins, key by key, and what still ties goes to the
+earlier candidate. Names are those of the policy language.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from foldproof.impl.capture import Variant
+from foldproof.impl.launch import Arg, Kind, Launch
+from foldproof.impl.rules import has_alignment, is_foldable_one, is_one
+
+Candidate: TypeAlias = tuple[int, Variant]
+"""A candidate: its index in the capture, and the variant."""
+
+
+def ones_read(variant: Variant, launch: Launch) -> tuple[str, ...]:
+    """The foldable 1s that the variant reads at run time, in launch order (*ones*)."""
+    params = {param.name: param for param in variant.params}
+    return tuple(a.name for a in launch.args if a.name in params and is_foldable_one(a, params[a.name]))
+
+
+def runtime_ones(variant: Variant, launch: Launch) -> int:
+    """How many 1s the variant reads at all, through nospec and annotated params too."""
+    read = {param.name for param in variant.params}
+    return sum(is_one(arg) and arg.name in read for arg in launch.args)
+
+
+def assumptions(variant: Variant, launch: Launch) -> int:
+    """How many assumptions the variant makes about the args: folded ints and div16 params."""
+    params = {param.name: param for param in variant.params}
+    return sum(
+        params[arg.name].div16 and has_alignment(arg) if arg.name in params else is_folded(variant, arg)
+        for arg in launch.args
+    )
+
+
+def is_folded(variant: Variant, arg: Arg) -> bool:
+    """Whether the variant holds the arg as a folded 1."""
+    const = variant.consts.get(arg.name)
+    return is_one(arg) and const is not None and const.kind == "int" and const.value == 1
+
+
+def held(variant: Variant, launch: Launch) -> int:
+    """What `most-held` and `least-held` count: how many args the variant treats as the compiler would."""
+    params = {param.name: param for param in variant.params}
+    count = 0
+    for arg in launch.args:
+        param = params.get(arg.name)
+        aligned = arg.number % 16 == 0
+        if param is None:
+            count += is_folded(variant, arg)
+        elif arg.kind == Kind.I32:
+            count += param.div16 == (aligned and not param.nospec) and (param.nospec or arg.number != 1)
+        elif arg.kind in (Kind.PTR, Kind.U64):
+            count += param.div16 == aligned
+        else:
+            count += arg.kind == Kind.FP32
+    return count
+
+
+KEYS: Mapping[str, Callable[[Candidate, Launch], Any]] = {
+    "first": lambda candidate, _: candidate[0],
+    "last": lambda candidate, _: -candidate[0],
+    "hash": lambda candidate, _: candidate[1].hash,
+    "fewest-ones": lambda candidate, launch: len(ones_read(candidate[1], launch)),
+    "fewest-runtime-ones": lambda candidate, launch: runtime_ones(candidate[1], launch),
+    "most-assumptions": lambda candidate, launch: -assumptions(candidate[1], launch),
+    "most-held": lambda candidate, launch: -held(candidate[1], launch),
+    "fewest-held": lambda candidate, launch: held(candidate[1], launch),
+}
+TIE_BREAKS = frozenset({"first", "last", "hash"})
+"""Keys that tell candidates apart without preferring one for what it assumes: no part of the score."""
+
+
+def best(candidates: Sequence[Candidate], choose: Sequence[str], launch: Launch) -> Candidate:
+    """The candidate that the keys prefer; ties go to the earlier."""
+    return min(candidates, key=lambda c: (_score(c, choose, launch), c[0]))
+
+
+def best_scored(candidates: Sequence[Candidate], choose: Sequence[str], launch: Launch) -> list[Candidate]:
+    """The candidates whose score is the least, tie-breaks left aside."""
+    keys = [key for key in choose if key not in TIE_BREAKS]
+    scores = [_score(c, keys, launch) for c in candidates]
+    return [c for c, score in zip(candidates, scores, strict=True) if score == min(scores)]
+
+
+def _score(candidate: Candidate, keys: Sequence[str], launch: Launch) -> list[Any]:
+    return [KEYS[key](candidate, launch) for key in keys]
+
+
+def _free_constants(variant: Variant, launch: Launch) -> dict[str, Any]:
+    named = {arg.name for arg in launch.args} | set(launch.consts)
+    return {name: const for name, const in variant.consts.items() if name not in named}
+
+
+def _identity(variant: Variant, _: Launch) -> tuple[Any, Any]:
+    return {param.name: param for param in variant.params}, variant.consts
+
+
+REFUSALS: Mapping[str, tuple[bool, Callable[[Variant, Launch], Any], bool]] = {
+    # name: (among the best-scored only, what is compared, whether difference or equality is ambiguous)
+    "free-constants": (False, _free_constants, True),
+    "warps-and-stages": (False, lambda variant, _: (variant.num_warps, variant.num_stages), True),
+    "launch-options": (True, lambda variant, _: variant.options, True),
+    "twins": (True, _identity, False),
+}
+"""The refusals of the policy language. The trait of each is compared between pairs of candidates."""
+
+
+def ambiguous(
+    name: str, admissible: Sequence[Candidate], scored: Sequence[Candidate], launch: Launch
+) -> list[Candidate]:
+    """The candidates between which the refusal `name` finds no ground to choose; empty if it finds none.
+
+    A trait that must not differ names the first candidate and all that differ from it; one that must not be
+    shared names all that share it with another.
+    """
+    best_only, trait, refuses_difference = REFUSALS[name]
+    group = scored if best_only else admissible
+    traits = [trait(variant, launch) for _, variant in group]
+    if refuses_difference:
+        differing = [c for c, t in zip(group, traits, strict=True) if t != traits[0]]
+        return [group[0], *differing] if differing else []
+    return [c for c, t in zip(group, traits, strict=True) if traits.count(t) > 1]

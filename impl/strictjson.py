@@ -1,0 +1,156 @@
+"""Strict reading of JSON and NDJSON files: duplicate keys, NaN and lone surrogates are errors with a place.
+
+Python's own parser keeps the last of two equal keys and accepts `NaN`; a capture that says a thing twice
+must be refused instead, because either saying may be the assumption that a launch breaks.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+from foldproof.impl.errors import FoldproofError
+
+MAX_BYTES = 64 * 1024 * 1024  # a shipped capture of 343 variants has 0.3 MB
+ErrorType = type[FoldproofError]
+T = TypeVar("T")
+
+
+class RepeatedKey(dict[str, Any]):
+    """A JSON object in which `key` appears more than once; `reject_repeats` turns it into an error."""
+
+    key: str
+
+
+def read_bytes(path: Path, error: ErrorType = FoldproofError, limit: int = MAX_BYTES) -> bytes:
+    """The bytes of a file, unpacked if it is gzip. Raises `error` if it is absent, no file, or over `limit`."""
+    try:
+        if path.is_dir():
+            raise error("is a directory, not a file", where=str(path), fix="name the file itself")
+        with path.open("rb") as stream:
+            packed = stream.read(2) == b"\x1f\x8b"
+        with gzip.open(path) if packed else path.open("rb") as stream:
+            data = stream.read(limit + 1)
+    except (OSError, EOFError, zlib.error, ValueError) as problem:
+        raise error(f"cannot be read: {_reason(problem)}", where=str(path), fix="check the path") from None
+    if len(data) > limit:
+        why = f"is larger than {limit // 2**20} MiB"
+        raise error(why, where=str(path), fix="split it, or check that it is the right file")
+    return data
+
+
+def _reason(problem: Exception) -> str:
+    return getattr(problem, "strerror", None) or str(problem)
+
+
+def parse(data: bytes | str, where: str, error: ErrorType = FoldproofError) -> Any:
+    """The JSON value in `data`. Objects with a repeated key come back as `RepeatedKey`.
+
+    Raises `error` with line and column for anything that is not JSON (truncated, NaN, too deep, not UTF-8).
+    """
+    try:
+        text = data if isinstance(data, str) else data.decode("utf-8-sig")
+        return json.loads(text, object_pairs_hook=_object, parse_constant=_no_constant)
+    except UnicodeDecodeError as problem:
+        raise error(f"is not UTF-8 at byte {problem.start}", where=where, fix="save it as UTF-8") from None
+    except json.JSONDecodeError as problem:
+        place = f"{where}: line {problem.lineno} column {problem.colno}"
+        raise error(f"is not JSON: {problem.msg}", where=place, fix="the file may be cut short") from None
+    except RecursionError:
+        raise error("is nested too deeply", where=where, fix="no capture or launch nests this deep") from None
+    except ValueError as problem:
+        raise error(f"is not JSON: {problem}", where=where, fix="write numbers as plain integers") from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) == len(pairs):
+        return result
+    seen: set[str] = set()
+    repeated = RepeatedKey(result)
+    for key, _ in pairs:
+        if key in seen:
+            repeated.key = key
+            break
+        seen.add(key)
+    return repeated
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def reject_repeats(value: Any, error: ErrorType, path: str = "$") -> None:
+    """Raise `error` at the JSON path of the first repeated key or lone surrogate inside `value`."""
+    if isinstance(value, dict):
+        if isinstance(value, RepeatedKey):
+            raise error(f"the key {value.key!r} is repeated", where=path, fix="keep one of them")
+        for key, item in value.items():
+            _reject_surrogates(key, error, path)
+            if isinstance(item, (dict, list, str)):
+                reject_repeats(item, error, f"{path}.{key}")
+    elif isinstance(value, list):
+        for position, item in enumerate(value):
+            if isinstance(item, (dict, list, str)):
+                reject_repeats(item, error, f"{path}[{position}]")
+    elif isinstance(value, str):
+        _reject_surrogates(value, error, path)
+
+
+def _reject_surrogates(text: str, error: ErrorType, path: str) -> None:
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise error("text holds half of a surrogate pair", where=path, fix="write whole characters") from None
+
+
+def read_document(path: Path, error: ErrorType = FoldproofError) -> Any:
+    """The one JSON value of a file, without repeated keys (raises `error` with file and JSON path)."""
+    value = parse(read_bytes(path, error), str(path), error)
+    located(path, lambda: reject_repeats(value, error))
+    return value
+
+
+def located(place: str | Path, action: Callable[[], T]) -> T:
+    """`action()`, with `place` put before the place of any error it raises."""
+    try:
+        return action()
+    except FoldproofError as problem:
+        raise problem.at(place) from None
+
+
+def read_many(path: Path, error: ErrorType = FoldproofError) -> Iterator[tuple[str, Any]]:
+    """The values of a JSON list, of one JSON object, or of NDJSON, each with its place in the file.
+
+    Plain or gzip. Repeated keys stay in as `RepeatedKey`, so that the caller can answer for one value.
+    """
+    data = read_bytes(path, error, 2 * MAX_BYTES)
+    head = data[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")
+    if not head:
+        raise error("is empty", where=str(path), fix="write one JSON value a line, or a JSON list")
+    if head[:1] == b"[":
+        for position, value in enumerate(parse(data, str(path), error)):
+            yield f"$[{position}]", value
+        return
+    lines = data.splitlines()
+    if not _is_object(lines):
+        yield "$", parse(data, str(path), error)
+        return
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            yield f"line {number}", parse(line, f"{path}: line {number}", error)
+
+
+def _is_object(lines: list[bytes]) -> bool:
+    """Whether the first line that is not blank is a whole JSON value, so that the file is NDJSON."""
+    first = next(line for line in lines if line.strip())
+    try:
+        json.loads(first)
+    except (ValueError, RecursionError):
+        return False
+    return True
