@@ -20,7 +20,7 @@ Bits: TypeAlias = NDArray[np.uint64]
 Mask: TypeAlias = NDArray[np.bool_]
 
 _MIX = tuple(np.uint64(k) for k in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB86659FD93))
-_SHIFT = np.uint64(29)
+_SHIFT, _HALF = np.uint64(29), np.uint64(32)
 WIDTHS = (1, 8, 16, 32, 64)
 
 
@@ -46,15 +46,12 @@ class Graph:
         self.ops: list[Op] = []
         self._ids: dict[str, int] = {}
         self.count = 1
-        size = 1 << 12
-        self.op = np.zeros(size, np.int32)
-        self.a = np.zeros(size, np.int32)
-        self.b = np.zeros(size, np.int32)
-        self.c = np.zeros(size, np.int32)
-        self.imm = np.zeros(size, np.uint64)
-        self.width = np.zeros(size, np.uint8)
-        self.line = np.zeros(size, np.int32)
-        self._table = np.full(size * 4, -1, np.int32)
+        self._first: Bits
+        self._second: Bits
+        self.imm: Bits
+        self.width: NDArray[np.uint8]
+        self.line: Ids
+        self._allocate(1 << 14)
         self.current_line = 0
         self.none = self.op_id("none", 0, 0)
         self.consts = {w: self.op_id(f"const{w}", w, 0) for w in WIDTHS}
@@ -62,10 +59,8 @@ class Graph:
         self.extracts = {w: self.op_id(f"extract{w}", w, 1) for w in WIDTHS}
         self.cats = {w: self.op_id(f"cat{w}", w, 2) for w in WIDTHS}
         self.sels = {w: self.op_id(f"sel{w}", w, 3) for w in WIDTHS}
-        self.undef = self.op_id("undef", 64, 0)
+        self.undefs = {w: self.op_id(f"undef{w}", w, 0) for w in WIDTHS}
         self.pair = self.op_id("pair", 0, 3)
-        self.is_const = np.zeros(1 << 12, np.bool_)
-        self.is_const[list(self.consts.values())] = True
 
     def op_id(self, name: str, width: int, arity: int, *, commutative: bool = False) -> int:
         """The number of an operation, new or known."""
@@ -90,6 +85,11 @@ class Graph:
         zero = np.zeros(len(address), np.int32)
         return self.intern(self.leaves[width], zero, zero, zero, address)
 
+    def undefined(self, width: int, place: Bits) -> Ids:
+        """Nodes of bits that nothing has defined; an output that depends on one has no verdict."""
+        zero = np.zeros(len(place), np.int32)
+        return self.intern(self.undefs[width], zero, zero, zero, place)
+
     def apply(self, op: int, a: Ids, b: Ids | None = None, c: Ids | None = None, imm: Bits | int = 0) -> Ids:
         """Nodes of an operation over operands; a commutative one takes its first two in id order."""
         zero = np.zeros(len(a), np.int32)
@@ -103,88 +103,74 @@ class Graph:
     def intern(self, op: int, a: Ids, b: Ids, c: Ids, imm: Bits) -> Ids:
         """One node per row of the columns; equal rows give the same node."""
         n = len(a)
-        if n == 0:
-            return np.zeros(0, np.int32)
-        if self.count + n > len(self.op):
+        if self.count + n > self._room:
             self._grow(n)
-        h = (a.astype(np.uint64) * _MIX[0]) ^ (b.astype(np.uint64) * _MIX[1]) ^ (c.astype(np.uint64) * _MIX[2])
-        h = (h ^ (imm * _MIX[3]) ^ np.uint64(op * 0x2545F491)) * _MIX[0]
-        h ^= h >> _SHIFT
-        h = (h * _MIX[2]) >> np.uint64(17)
-        mask = len(self._table) - 1
-        slot = (h & np.uint64(mask)).astype(np.int64)
-        out = np.zeros(n, np.int32)
-        todo = np.arange(n)
+        first = (c.astype(np.uint64) << _HALF) | np.uint64(op)
+        second = (b.astype(np.uint64) << _HALF) | a.astype(np.uint64)
+        slot = self._slots(first, second, imm)
+        found = self._table[slot]
+        out = np.where(self._same(found, first, second, imm), found, 0)
+        todo = np.flatnonzero(out == 0)
         while len(todo):
             at = slot[todo]
             found = self._table[at]
-            fresh = found < 0
-            same = (self.op[found] == op) & (self.a[found] == a[todo]) & (self.b[found] == b[todo])
-            same &= (self.c[found] == c[todo]) & (self.imm[found] == imm[todo]) & ~fresh
+            same = self._same(found, first[todo], second[todo], imm[todo])
             out[todo[same]] = found[same]
-            if fresh.any():
-                mine = todo[fresh]
+            fresh = np.flatnonzero(found < 0)
+            if len(fresh):
                 where = at[fresh]
-                self._table[where] = mine.astype(np.int32)
-                won = self._table[where] == mine
-                mine, where = mine[won], where[won]
-                ids = np.arange(self.count, self.count + len(mine), dtype=np.int32)
-                self._table[where] = ids
-                self._store(ids, op, a[mine], b[mine], c[mine], imm[mine])
-                out[mine] = ids
-                todo = todo[~same]
-                todo = todo[out[todo] == 0]
-                # A lane that lost the slot looks at it again: the winner may be its equal.
-                found = self._table[slot[todo]]
-                lost = (self.op[found] == op) & (self.a[found] == a[todo]) & (self.b[found] == b[todo])
-                lost &= (self.c[found] == c[todo]) & (self.imm[found] == imm[todo])
-                out[todo[lost]] = found[lost]
-                todo = todo[~lost]
-            else:
-                todo = todo[~same]
-            slot[todo] = (slot[todo] + 1) & mask
+                self._table[where] = fresh
+                won = fresh[self._table[where] == fresh]
+                last = self.count + len(won)
+                ids = np.arange(self.count, last, dtype=np.int32)
+                self._table[at[won]] = ids
+                rows, new = todo[won], slice(self.count, last)
+                self._first[new], self._second[new], self.imm[new] = first[rows], second[rows], imm[rows]
+                self.width[new], self.line[new] = self.ops[op].width, self.current_line
+                self.count = last
+                out[rows] = ids
+            todo = todo[out[todo] == 0]
+            # A slot that this round filled may hold the equal of a lane that lost it: such a lane looks again.
+            again = self._table[slot[todo]]
+            same = self._same(again, first[todo], second[todo], imm[todo])
+            out[todo[same]] = again[same]
+            todo = todo[~same]
+            slot[todo] = (slot[todo] + 1) & (len(self._table) - 1)
         return out
 
-    def _store(self, ids: Ids, op: int, a: Ids, b: Ids, c: Ids, imm: Bits) -> None:
-        first, last = self.count, self.count + len(ids)
-        self.op[first:last] = op
-        self.a[first:last] = a
-        self.b[first:last] = b
-        self.c[first:last] = c
-        self.imm[first:last] = imm
-        self.width[first:last] = self.ops[op].width
-        self.line[first:last] = self.current_line
-        self.count = last
+    def _same(self, found: Ids, first: Bits, second: Bits, imm: Bits) -> Mask:
+        """Whether rows hold exactly these columns; row -1, an empty slot, never does: no operation is number 0."""
+        return (self._second[found] == second) & (self._first[found] == first) & (self.imm[found] == imm)
+
+    def _slots(self, first: Bits, second: Bits, imm: Bits) -> NDArray[np.int64]:
+        h = (first * _MIX[0]) ^ (second * _MIX[1]) ^ (imm * _MIX[3])
+        h = (h ^ (h >> _SHIFT)) * _MIX[2]
+        return ((h ^ (h >> _HALF)) & np.uint64(len(self._table) - 1)).astype(np.int64)
+
+    def _allocate(self, size: int) -> None:
+        old = self.count
+        for name, kind in (("_first", np.uint64), ("_second", np.uint64), ("imm", np.uint64), ("width", np.uint8), ("line", np.int32)):
+            column = np.zeros(size + 1, kind)
+            if old > 1:
+                column[:old] = getattr(self, name)[:old]
+            setattr(self, name, column)
+        halves = self._first.view(np.int32).reshape(-1, 2), self._second.view(np.int32).reshape(-1, 2)
+        self.op, self.c = halves[0][:, 0], halves[0][:, 1]
+        self.a, self.b = halves[1][:, 0], halves[1][:, 1]
+        self._room = size
+        self._table = np.full(size * 4, -1, np.int32)
 
     def _grow(self, n: int) -> None:
-        need = self.count + n
-        if need > self.limit:
+        if self.count + n > self.limit:
             raise GraphFull
-        size = len(self.op)
-        while size < need + 1:
-            size *= 2
-        for name in ("op", "a", "b", "c", "imm", "width", "line"):
-            old = getattr(self, name)
-            new = np.zeros(size, old.dtype)
-            new[: self.count] = old[: self.count]
-            setattr(self, name, new)
-        rows = slice(1, self.count)
-        kept = [getattr(self, name)[rows].copy() for name in ("op", "a", "b", "c", "imm", "line")]
-        self._table = np.full(size * 4, -1, np.int32)
-        self._rehash(*kept[:5])
-
-    def _rehash(self, op: Ids, a: Ids, b: Ids, c: Ids, imm: Bits) -> None:
-        h = (a.astype(np.uint64) * _MIX[0]) ^ (b.astype(np.uint64) * _MIX[1]) ^ (c.astype(np.uint64) * _MIX[2])
-        h = (h ^ (imm * _MIX[3]) ^ (op.astype(np.uint64) * np.uint64(0x2545F491))) * _MIX[0]
-        h ^= h >> _SHIFT
-        h = (h * _MIX[2]) >> np.uint64(17)
-        mask = len(self._table) - 1
-        slot = (h & np.uint64(mask)).astype(np.int64)
+        size = self._room
+        while size < self.count + n:
+            size *= 4
+        self._allocate(size)
         ids = np.arange(1, self.count, dtype=np.int32)
-        todo = np.arange(len(ids))
-        while len(todo):
-            at = slot[todo]
-            free = self._table[at] < 0
-            self._table[at[free]] = ids[todo[free]]
-            todo = todo[self._table[at] != ids[todo]]
-            slot[todo] = (slot[todo] + 1) & mask
+        slot = self._slots(self._first[ids], self._second[ids], self.imm[ids])
+        while len(ids):
+            free = self._table[slot] < 0
+            self._table[slot[free]] = ids[free]
+            left = self._table[slot] != ids
+            ids, slot = ids[left], (slot[left] + 1) & (len(self._table) - 1)
