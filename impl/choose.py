@@ -69,6 +69,7 @@ KEYS: Mapping[str, Callable[[Candidate, Launch], Any]] = {
     "fewest-ones": lambda candidate, launch: len(ones_read(candidate[1], launch)),
     "fewest-runtime-ones": lambda candidate, launch: runtime_ones(candidate[1], launch),
     "most-assumptions": lambda candidate, launch: -assumptions(candidate[1], launch),
+    "fewest-assumptions": lambda candidate, launch: assumptions(candidate[1], launch),
     "most-held": lambda candidate, launch: -held(candidate[1], launch),
     "fewest-held": lambda candidate, launch: held(candidate[1], launch),
 }

@@ -26,9 +26,7 @@ from foldproof.model.terms import (
     kind_is,
     type_is,
 )
-
-Flaws = frozenset[str]
-SOUND: Flaws = frozenset()
+from foldproof.model.world import SOUND, Flaws
 
 
 def conj(terms: Iterable[Bool]) -> Bool:

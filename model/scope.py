@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache, wraps
+from typing import Any, TypeVar, cast
 
 import z3
 from foldproof.impl.launch import INT_KINDS, Kind
 from foldproof.impl.rules import RANGE32_BYTES, Rules
 from foldproof.model import rules as formulas
-from foldproof.model.rules import SOUND, Flaws, conj, count, disj
+from foldproof.model.rules import conj, count, disj
 from foldproof.model.terms import (
     OPTIONS,
     ArgTerm,
@@ -21,7 +23,24 @@ from foldproof.model.terms import (
     OptionTerm,
     PlaceTerm,
     kind_is,
+    leaves,
 )
+from foldproof.model.world import SOUND, Flaws, Order, Predicate, World
+
+Built = TypeVar("Built")
+
+
+def kept(build: Callable[..., Built]) -> Callable[..., Built]:
+    """A method of `Scope` whose terms are built once per argument list: building costs more than solving."""
+
+    @wraps(build)
+    def method(self: Scope, *args: Any) -> Built:
+        key = (build.__name__, *args)
+        if key not in self._cache:
+            self._cache[key] = build(self, *args)
+        return cast("Built", self._cache[key])
+
+    return method
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,71 +58,175 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The terms of one bounded scope. `well_formed` says that they are a valid capture and launch."""
+    """The terms of one bounded scope; a `World` whose candidates are the ints below `size.candidates`."""
 
     size: Size
     launch: LaunchTerm
     candidates: tuple[CandidateTerm, ...]
-    warned: tuple[Bool, ...]
-    """Whether a policy that warns once a variant has warned of each candidate before."""
-    _cache: dict[tuple[object, ...], Bool] = field(default_factory=dict, compare=False, repr=False)
+    has_warned: tuple[Bool, ...]
+    _cache: dict[tuple[object, ...], object] = field(default_factory=dict, compare=False, repr=False)
 
+    @property
+    def order(self) -> Order:
+        """All candidates, in the order of their indices."""
+        return _order(list(range(self.size.candidates)))
+
+    def other_orders(self) -> Sequence[Order]:
+        """The swaps of neighbours: they generate every order."""
+        full = list(range(self.size.candidates))
+        return [_order([*full[:i], full[i + 1], full[i], *full[i + 2 :]]) for i in full[:-1]]
+
+    def any_candidate(self) -> Sequence[int]:
+        """All of them."""
+        return range(self.size.candidates)
+
+    def forall(self, body: Predicate) -> Bool:
+        """The conjunction over all candidates."""
+        return conj(body(i) for i in range(self.size.candidates))
+
+    def exists(self, body: Predicate) -> Bool:
+        """The disjunction over all candidates."""
+        return disj(body(i) for i in range(self.size.candidates))
+
+    def equal(self, one: int, other: int) -> Bool:
+        """Whether the indices are equal."""
+        return z3.BoolVal(one == other)
+
+    def best(self, admissible: Predicate, beats: Callable[[int, int], Bool]) -> Predicate:
+        """Admissible, and not beaten by another admissible candidate."""
+
+        def is_best(index: int) -> Bool:
+            others = (k for k in range(self.size.candidates) if k != index)
+            return z3.And(admissible(index), *(z3.Implies(admissible(k), beats(index, k)) for k in others))
+
+        return self.remembered(is_best)
+
+    def remembered(self, body: Predicate) -> Predicate:
+        """The predicate with its terms kept by index."""
+        return cache(body)
+
+    def less(self, one: Bits, other: Bits) -> Bool:
+        """Unsigned comparison."""
+        return z3.ULT(one, other)
+
+    def negated(self, number: Bits) -> Bits:
+        """255 less the number."""
+        return z3.BitVecVal(255, 8) - number
+
+    @kept
     def admits(self, index: int, rules: Rules, flaws: Flaws = SOUND) -> Bool:
-        """Candidate `index` is admissible under the rules."""
-        key = (index, rules, flaws)
-        if key not in self._cache:
-            self._cache[key] = formulas.admits(self.candidates[index], self.launch, rules, flaws)
-        return self._cache[key]
+        """The candidate is admissible under the rules."""
+        return formulas.admits(self.candidates[index], self.launch, rules, flaws)
 
+    def placed(self, index: int) -> Iterable[tuple[ArgTerm, PlaceTerm]]:
+        """Each arg with its place in the candidate."""
+        return zip(self.launch.args, self.candidates[index].places, strict=True)
+
+    @kept
     def reads_one(self, index: int) -> list[Bool]:
         """For each arg, whether the candidate reads it as a foldable 1 (*ones*)."""
-        return [
-            z3.And(place.on_param, formulas.is_foldable_one(arg, place.param))
-            for arg, place in zip(self.launch.args, self.candidates[index].places, strict=True)
-        ]
+        return [z3.And(p.on_param, formulas.is_foldable_one(a, p.param)) for a, p in self.placed(index)]
 
+    @kept
     def ones(self, index: int) -> Bits:
-        """How many foldable 1s the candidate reads."""
+        """How many args are read as a foldable 1."""
         return count(self.reads_one(index))
 
+    @kept
     def runtime_ones(self, index: int) -> Bits:
-        """How many 1s the candidate reads at all."""
-        pairs = zip(self.launch.args, self.candidates[index].places, strict=True)
-        return count(z3.And(place.on_param, formulas.is_one(arg)) for arg, place in pairs)
+        """How many args are an i32 1 on a param."""
+        return count(z3.And(p.on_param, formulas.is_one(a)) for a, p in self.placed(index))
 
+    @kept
+    def unfoldable_ones(self, index: int) -> Bits:
+        """How many args are an i32 1 on a nospec or annotated param."""
+        closed = ((a, p, z3.Or(p.param.nospec, p.param.annotated)) for a, p in self.placed(index))
+        return count(z3.And(p.on_param, formulas.is_one(a), c) for a, p, c in closed)
+
+    @kept
     def assumptions(self, index: int) -> Bits:
-        """How many folded ints and div16 params the candidate assumes of the args."""
-        pairs = zip(self.launch.args, self.candidates[index].places, strict=True)
-        return count(
-            z3.If(p.on_param, z3.And(p.param.div16, formulas.has_alignment(a)), folded(a, p)) for a, p in pairs
-        )
+        """How many args are folded, or on a div16 param."""
+        div16 = ((a, p, z3.And(p.param.div16, formulas.has_alignment(a))) for a, p in self.placed(index))
+        return count(z3.If(p.on_param, d, folded(a, p)) for a, p, d in div16)
 
+    @kept
     def held(self, index: int) -> Bits:
-        """What `most-held` counts."""
-        pairs = zip(self.launch.args, self.candidates[index].places, strict=True)
-        return count(_held(arg, place) for arg, place in pairs)
+        """How many args are held as the public selector counts them."""
+        return count(_held(arg, place) for arg, place in self.placed(index))
 
+    def rank(self, index: int) -> Bits:
+        """The candidate's rank term."""
+        return self.candidates[index].rank
+
+    @kept
+    def falls_back(self, index: int) -> Bool:
+        """Some arg is read as a foldable 1."""
+        return disj(self.reads_one(index))
+
+    def reads_two_ones(self, index: int) -> Bool:
+        """Two args or more are read as foldable 1s."""
+        return z3.UGT(self.ones(index), 1)
+
+    def same_reads(self, one: int, other: int, launch: World | None = None) -> Bool:
+        """The two read the same args as foldable 1s."""
+        elsewhere = launch if isinstance(launch, Scope) else self
+        return conj(a == b for a, b in zip(self.reads_one(one), elsewhere.reads_one(other), strict=True))
+
+    @kept
     def folds_every_one(self, index: int) -> Bool:
-        """Every i32 1 of the launch is folded in the candidate."""
-        pairs = zip(self.launch.args, self.candidates[index].places, strict=True)
-        return conj(z3.Implies(formulas.is_one(arg), folded(arg, place)) for arg, place in pairs)
+        """Each i32 1 is folded."""
+        return conj(z3.Implies(formulas.is_one(a), folded(a, p)) for a, p in self.placed(index))
 
+    @kept
     def differs_in_free(self, one: int, other: int) -> Bool:
-        """The two differ in a constant that the launch names neither as const nor as arg."""
+        """Some free constant differs."""
         pairs = zip(self.candidates[one].free, self.candidates[other].free, strict=True)
         return disj(z3.Not(a.same(b)) for a, b in pairs)
 
-    def same_options(self, one: int, other: int, names: tuple[str, ...] = OPTIONS) -> Bool:
-        """The two were compiled with equal launch options of those names."""
-        a, b = self.candidates[one].options, self.candidates[other].options
-        return conj(a[i].same(b[i]) for i, name in enumerate(OPTIONS) if name in names)
+    @kept
+    def same_options(self, one: int, other: int, names: Iterable[str] = OPTIONS) -> Bool:
+        """Each of the options is equal, or absent in both."""
+        pairs = zip(OPTIONS, self.candidates[one].options, self.candidates[other].options, strict=True)
+        return conj(a.same(b) for name, a, b in pairs if name in names)
 
+    @kept
     def twins(self, one: int, other: int) -> Bool:
-        """The two have equal params and consts."""
+        """Places and constants are equal, and no param is outside the launch's names."""
         a, b = self.candidates[one], self.candidates[other]
         parts = [p.same(q) for p, q in zip(a.places, b.places, strict=True)]
         parts += [p.same(q) for p, q in zip((*a.named, *a.free), (*b.named, *b.free), strict=True)]
         return z3.And(conj(parts), z3.Not(a.extra), z3.Not(b.extra))
+
+    @kept
+    def assumptions_hold(self, index: int) -> Bool:
+        """Every arg, the count of params and every named constant are as compiled."""
+        candidate = self.candidates[index]
+        args = conj(formulas.assumption_holds(a, p) for a, p in self.placed(index))
+        named = conj(w.same(p) for w, p in zip(self.launch.consts, candidate.named, strict=True))
+        return z3.And(args, named, z3.Not(candidate.extra))
+
+    @kept
+    def other_source(self, index: int) -> Bool:
+        """Both sources are given and differ."""
+        return z3.Not(formulas.source_admits(self.candidates[index].source, self.launch.source))
+
+    def warned(self, index: int) -> Bool:
+        """The candidate's flag."""
+        return self.has_warned[index]
+
+    def same_class_launch(self) -> tuple[Scope, Bool]:
+        """The scope with other numbers and sizes of the same classes.
+
+        The class of an arg is its kind, pointer type, whether it is 1, whether it is a multiple of 16, whether its
+        allocation is said and within 2^31 - 1 bytes, and, for an int, which integer types can hold it.
+        """
+        args = tuple(
+            replace(arg, number=z3.BitVec(f"other{j}.number", 64), bytes=z3.BitVec(f"other{j}.bytes", 64))
+            for j, arg in enumerate(self.launch.args)
+        )
+        pairs = zip(self.launch.args, args, strict=True)
+        same = conj(z3.And(same_class(a, b), b.well_formed()) for a, b in pairs)
+        return replace(self, launch=replace(self.launch, args=args), _cache={}), same
 
     @property
     def well_formed(self) -> Bool:
@@ -121,28 +244,19 @@ class Scope:
 
     def variables(self) -> Iterator[z3.ExprRef]:
         """Every variable of the scope, launch first, in a fixed order."""
-        terms = [self.launch, *self.candidates]
-        for term in terms:
-            yield from _leaves(term)
-        yield from self.warned
+        for term in (self.launch, *self.candidates, self.has_warned):
+            yield from leaves(term)
+
+
+def _order(indices: list[int]) -> Order:
+    return Order(lambda i: z3.BoolVal(i in indices), lambda i: z3.BitVecVal(indices.index(i), 8))
 
 
 def _options_well_formed(options: tuple[OptionTerm, ...]) -> Bool:
-    """num_warps and num_stages are at least 1 where given, enable_fp_fusion is 0 or 1."""
+    """num_warps and num_stages are from 1 to 64 where given, enable_fp_fusion is 0 or 1."""
     warps, stages, _, fusion = options
-    at_least_one = [z3.Implies(o.given, z3.And(o.value != 0, z3.ULE(o.value, 64))) for o in (warps, stages)]
-    return z3.And(*at_least_one, z3.ULE(fusion.value, 1))
-
-
-def _leaves(term: object) -> Iterator[z3.ExprRef]:
-    if isinstance(term, z3.ExprRef):
-        yield term
-    elif isinstance(term, tuple):
-        for item in term:
-            yield from _leaves(item)
-    else:
-        for name in term.__slots__:  # type: ignore[attr-defined]
-            yield from _leaves(getattr(term, name))
+    counts = [z3.Implies(o.given, z3.And(o.value != 0, z3.ULE(o.value, 64))) for o in (warps, stages)]
+    return z3.And(*counts, z3.ULE(fusion.value, 1))
 
 
 def folded(arg: ArgTerm, place: PlaceTerm) -> Bool:
@@ -155,28 +269,32 @@ def folded(arg: ArgTerm, place: PlaceTerm) -> Bool:
 def _held(arg: ArgTerm, place: PlaceTerm) -> Bool:
     param, aligned = place.param, formulas.is_aligned(arg)
     as_i32 = z3.And(param.div16 == z3.And(aligned, z3.Not(param.nospec)), z3.Or(param.nospec, arg.number != 1))
-    wide = kind_is(arg.kind, Kind.PTR, Kind.U64)
-    on_param = z3.If(
-        kind_is(arg.kind, Kind.I32), as_i32, z3.If(wide, param.div16 == aligned, kind_is(arg.kind, Kind.FP32))
+    wide = z3.If(kind_is(arg.kind, Kind.PTR, Kind.U64), param.div16 == aligned, kind_is(arg.kind, Kind.FP32))
+    return z3.If(place.on_param, z3.If(kind_is(arg.kind, Kind.I32), as_i32, wide), folded(arg, place))
+
+
+def same_class(one: ArgTerm, other: ArgTerm) -> Bool:
+    """Two args that share kind, pointer type and `has_bytes` are of one class (T15)."""
+    codes = [z3.BitVecVal(code, one.pointee.size()) for code in range(8)]
+    held = conj(formulas.holds(code, one) == formulas.holds(code, other) for code in codes)
+    return z3.And(
+        (one.number == 1) == (other.number == 1),
+        formulas.is_aligned(one) == formulas.is_aligned(other),
+        z3.ULE(one.bytes, RANGE32_BYTES) == z3.ULE(other.bytes, RANGE32_BYTES),
+        z3.Implies(kind_is(one.kind, *INT_KINDS), held),
     )
-    return z3.If(place.on_param, on_param, folded(arg, place))
 
 
 def make_scope(size: Size) -> Scope:
     """A scope in which nothing is known beyond its size."""
-    launch = make_launch("", size)
+    launch = LaunchTerm(
+        tuple(ArgTerm.fresh(f"a{j}") for j in range(size.args)),
+        tuple(ConstTerm.fresh(f"k{j}") for j in range(size.named)),
+        tuple(OptionTerm.fresh(f"pin.{name}") for name in OPTIONS),
+        OptionTerm.fresh("source"),
+    )
     candidates = tuple(_candidate(f"c{i}", size) for i in range(size.candidates))
     return Scope(size, launch, candidates, tuple(z3.Bool(f"c{i}.warned") for i in range(size.candidates)))
-
-
-def make_launch(prefix: str, size: Size) -> LaunchTerm:
-    """A launch in which nothing is known; its variables start with `prefix`."""
-    return LaunchTerm(
-        tuple(ArgTerm.fresh(f"{prefix}a{j}") for j in range(size.args)),
-        tuple(ConstTerm.fresh(f"{prefix}k{j}") for j in range(size.named)),
-        tuple(OptionTerm.fresh(f"{prefix}pin.{name}") for name in OPTIONS),
-        OptionTerm.fresh(f"{prefix}source"),
-    )
 
 
 def _candidate(name: str, size: Size) -> CandidateTerm:
@@ -188,30 +306,4 @@ def _candidate(name: str, size: Size) -> CandidateTerm:
         tuple(OptionTerm.fresh(f"{name}.{option}") for option in OPTIONS),
         OptionTerm.fresh(f"{name}.source"),
         z3.BitVec(f"{name}.rank", 8),
-    )
-
-
-def same_class_launch(scope: Scope) -> tuple[Scope, Bool]:
-    """The scope with another launch of the same classes, and the formula that says so (T15).
-
-    The class of an arg is its kind, pointer type, whether it is 1, whether it is a multiple of 16, whether its
-    allocation is said and within 2^31 - 1 bytes, and, for an int, which integer types can hold it.
-    """
-    args = tuple(
-        replace(arg, number=z3.BitVec(f"other{j}.number", 64), bytes=z3.BitVec(f"other{j}.bytes", 64))
-        for j, arg in enumerate(scope.launch.args)
-    )
-    pairs = list(zip(scope.launch.args, args, strict=True))
-    same = conj(z3.And(_same_class(a, b), b.well_formed()) for a, b in pairs)
-    return replace(scope, launch=replace(scope.launch, args=args), _cache={}), same
-
-
-def _same_class(one: ArgTerm, other: ArgTerm) -> Bool:
-    codes = [z3.BitVecVal(code, one.pointee.size()) for code in range(8)]
-    held = conj(formulas.holds(code, one) == formulas.holds(code, other) for code in codes)
-    return z3.And(
-        (one.number == 1) == (other.number == 1),
-        formulas.is_aligned(one) == formulas.is_aligned(other),
-        z3.ULE(one.bytes, RANGE32_BYTES) == z3.ULE(other.bytes, RANGE32_BYTES),
-        z3.Implies(kind_is(one.kind, *INT_KINDS), held),
     )

@@ -1,165 +1,171 @@
-"""The pass loop as formulas: what a policy answers on a scope, for any order and subset of its candidates."""
+"""The pass loop as formulas: what a policy answers in a world, for any order and subset of its candidates."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import z3
 from foldproof.impl.choose import TIE_BREAKS
 from foldproof.impl.policy import Pass, Policy
-from foldproof.impl.rules import STRICTEST_FIRST
-from foldproof.model.rules import SOUND, Flaws, conj, disj
-from foldproof.model.scope import Scope
-from foldproof.model.terms import Bits, Bool
+from foldproof.model.rules import conj, disj
+from foldproof.model.terms import Bool
+from foldproof.model.world import SOUND, Flaws, Index, Number, Order, Predicate, World
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a policy answers: at most one `picks`, else `missing` or `ambiguous`.
+    """What a policy answers: at most one candidate that `picks`, else `missing` or `ambiguous`.
 
-    `order` holds the candidate indices in the order in which they are tried; `picks[i]` is about candidate i.
-    `won[p]` says that pass p has the first admissible candidates; `admissible[p][i]` is pass by candidate.
-    `lines[i]` is how many log lines a pick of candidate i writes; `dumps` whether a miss lists everything.
+    `won[p]` says that pass p has the first admissible candidates, which are those of `admissible[p]`.
+    `silent`, `once` say of a candidate how many log lines picking it writes: none, one, or else more.
+    `dumps` says whether a miss lists every arg and const.
     """
 
-    order: tuple[int, ...]
-    picks: dict[int, Bool]
+    picks: Predicate
     missing: Bool
     ambiguous: Bool
     won: tuple[Bool, ...]
-    admissible: tuple[dict[int, Bool], ...]
-    lines: dict[int, Bits]
+    admissible: tuple[Predicate, ...]
+    silent: Predicate
+    once: Predicate
     dumps: bool
 
 
-def answer(scope: Scope, policy: Policy, order: Sequence[int] | None = None, flaws: Flaws = SOUND) -> Answer:
-    """The policy's answer over the candidates in `order` (all, in their own order, by default)."""
-    order = tuple(range(scope.size.candidates)) if order is None else tuple(order)
-    passes = _running_passes(policy, flaws)
-    admissible = tuple({i: scope.admits(i, policy.rules(p.rules), flaws) for i in order} for p in passes)
-    found = [disj(row.values()) for row in admissible]
+def answer(world: World, policy: Policy, order: Order | None = None, flaws: Flaws = SOUND) -> Answer:
+    """The policy's answer over the capture in `order`, by default the world's own."""
+    order = world.order if order is None else order
+    passes = policy.passes
+    if "loop-stops-before-the-last-pass" in flaws and len(passes) > 1:
+        passes = passes[:-1]
+    admissible = tuple(_admissible(world, policy, sweep, order, flaws) for sweep in passes)
+    found = [world.exists(row) for row in admissible]
     won = tuple(z3.And(found[p], *(z3.Not(f) for f in found[:p])) for p in range(len(passes)))
-    clash = [_refused(scope, p, row, order) for p, row in zip(passes, admissible, strict=True)]
-    picks = {
-        i: disj(
-            z3.And(won[p], z3.Not(clash[p]), _is_best(scope, passes[p], admissible[p], order, i))
-            for p in range(len(passes))
-        )
-        for i in order
-    }
-    missing = z3.Not(disj(found))
-    ambiguous = disj(z3.And(w, c) for w, c in zip(won, clash, strict=True))
-    lines = {i: _lines(scope, policy, i, flaws) for i in order}
-    return Answer(order, picks, missing, ambiguous, won, admissible, lines, policy.dump and "bare-miss" not in flaws)
+    best = [
+        world.best(row, _beats(world, (*sweep.choose, "first"), order))
+        for sweep, row in zip(passes, admissible, strict=True)
+    ]
+    clash = [_refuses(world, passes[p], admissible[p], best[p]) for p in range(len(passes))]
+
+    def picks(index: Index) -> Bool:
+        return disj(z3.And(won[p], z3.Not(clash[p]), best[p](index)) for p in range(len(passes)))
+
+    silent, once = _logging(world, policy, flaws)
+    return Answer(
+        world.remembered(picks),
+        z3.Not(disj(found)),
+        disj(z3.And(w, c) for w, c in zip(won, clash, strict=True)),
+        won,
+        admissible,
+        silent,
+        once,
+        policy.dump and "bare-miss" not in flaws,
+    )
 
 
-def _running_passes(policy: Policy, flaws: Flaws) -> tuple[Pass, ...]:
-    if "loop-stops-before-the-last-pass" in flaws and len(policy.passes) > 1:
-        return policy.passes[:-1]
-    return policy.passes
+def _admissible(world: World, policy: Policy, sweep: Pass, order: Order, flaws: Flaws) -> Predicate:
+    rules = policy.rules(sweep.rules)
+    return world.remembered(lambda i: z3.And(order.holds(i), world.admits(i, rules, flaws)))
 
 
-def pass_of(scope: Scope, policy: Policy, index: int) -> tuple[Bool, ...]:
+def pass_is(world: World, policy: Policy, index: Index) -> tuple[Bool, ...]:
     """Whether the strictest strictness that the candidate meets is exact, general, runtime-one, or none of them.
 
     The rules are the policy's own and sound: a planted fault in the rules does not rename what it selects.
     """
-    met = [scope.admits(index, policy.rules(s)) for s in STRICTEST_FIRST]
+    met = [world.admits(index, rules) for rules in policy.strictest_first]
     named = [z3.And(met[s], *(z3.Not(m) for m in met[:s])) for s in range(len(met))]
     return (*named, z3.Not(disj(met)))
 
 
-def _key(scope: Scope, name: str, index: int, order: tuple[int, ...]) -> Bits:
-    """A key as an unsigned number of which the least is preferred."""
-    place = order.index(index)
+def _key(world: World, name: str, index: Index, order: Order) -> Number:
+    """A key as a number of which the least is preferred."""
     match name:
         case "first":
-            return z3.BitVecVal(place, 8)
+            return order.position(index)
         case "last":
-            return z3.BitVecVal(255 - place, 8)
+            return world.negated(order.position(index))
         case "hash":
-            return scope.candidates[index].rank
+            return world.rank(index)
         case "fewest-ones":
-            return scope.ones(index)
+            return world.ones(index)
         case "fewest-runtime-ones":
-            return scope.runtime_ones(index)
+            return world.runtime_ones(index)
         case "most-assumptions":
-            return z3.BitVecVal(255, 8) - scope.assumptions(index)
+            return world.negated(world.assumptions(index))
+        case "fewest-assumptions":
+            return world.assumptions(index)
         case "most-held":
-            return z3.BitVecVal(255, 8) - scope.held(index)
+            return world.negated(world.held(index))
         case "fewest-held":
-            return scope.held(index)
+            return world.held(index)
     raise NotImplementedError(f"the key {name!r} has no formula")
 
 
-def _beats(scope: Scope, keys: Sequence[str], order: tuple[int, ...], pair: tuple[int, int]) -> Bool:
-    """The first of the pair is preferred to the second by the keys, or ties with it in all of them."""
-    result = z3.BoolVal(True)
-    for name in reversed(keys):
-        one, other = (_key(scope, name, index, order) for index in pair)
-        result = z3.Or(z3.ULT(one, other), z3.And(one == other, result))
-    return result
+def _beats(world: World, keys: Sequence[str], order: Order) -> Callable[[Index, Index], Bool]:
+    """The first candidate is preferred to the second by the keys, or ties with it in all of them."""
+
+    def beats(one: Index, other: Index) -> Bool:
+        result = z3.BoolVal(True)
+        for name in reversed(keys):
+            a, b = _key(world, name, one, order), _key(world, name, other, order)
+            result = z3.Or(world.less(a, b), z3.And(a == b, result))
+        return result
+
+    return beats
 
 
-def _is_best(scope: Scope, sweep: Pass, row: dict[int, Bool], order: tuple[int, ...], index: int) -> Bool:
-    keys = (*sweep.choose, "first")
-    beaten = [z3.And(row[k], z3.Not(_beats(scope, keys, order, (index, k)))) for k in order if k != index]
-    return z3.And(row[index], z3.Not(disj(beaten)))
-
-
-def _best_scored(scope: Scope, sweep: Pass, row: dict[int, Bool], order: tuple[int, ...]) -> dict[int, Bool]:
-    keys = [key for key in sweep.choose if key not in TIE_BREAKS]
-    return {i: z3.And(row[i], *(z3.Implies(row[k], _beats(scope, keys, order, (i, k))) for k in order)) for i in order}
-
-
-def _refused(scope: Scope, sweep: Pass, row: dict[int, Bool], order: tuple[int, ...]) -> Bool:
+def _refuses(world: World, sweep: Pass, row: Predicate, best: Predicate) -> Bool:
     """The pass refuses to choose among its admissible candidates."""
-    pairs = [(i, k) for place, i in enumerate(order) for k in order[place + 1 :]]
-    scored = _best_scored(scope, sweep, row, order) if sweep.refuse else row
-    clashes = []
-    for name in sweep.refuse:
-        for i, k in pairs:
-            match name:
-                case "free-constants":
-                    clash = z3.And(row[i], row[k], scope.differs_in_free(i, k))
-                case "warps-and-stages":
-                    same = scope.same_options(i, k, ("num_warps", "num_stages"))
-                    clash = z3.And(row[i], row[k], z3.Not(same))
-                case "launch-options":
-                    clash = z3.And(scored[i], scored[k], z3.Not(scope.same_options(i, k)))
-                case "twins":
-                    clash = z3.And(scored[i], scored[k], scope.twins(i, k))
-                case _:
-                    raise NotImplementedError(f"the refusal {name!r} has no formula")
-            clashes.append(clash)
-    return disj(clashes)
+    score = [key for key in sweep.choose if key not in TIE_BREAKS]
+
+    def ties(one: Index, other: Index) -> Bool:
+        return conj(_key(world, key, one, world.order) == _key(world, key, other, world.order) for key in score)
+
+    def ties_with_the_best(index: Index) -> Bool:
+        return z3.And(row(index), world.exists(lambda b: z3.And(best(b), ties(index, b))))
+
+    def pair(group: Predicate, clashes: Callable[[Index, Index], Bool]) -> Bool:
+        def some(one: Index) -> Bool:
+            return world.exists(lambda k: z3.And(group(one), group(k), z3.Not(world.equal(one, k)), clashes(one, k)))
+
+        return world.exists(some)
+
+    scored = world.remembered(ties_with_the_best)
+    refusals = {
+        "free-constants": lambda: pair(row, world.differs_in_free),
+        "warps-and-stages": lambda: pair(
+            row, lambda a, b: z3.Not(world.same_options(a, b, ("num_warps", "num_stages")))
+        ),
+        "launch-options": lambda: pair(scored, lambda a, b: z3.Not(world.same_options(a, b))),
+        "twins": lambda: pair(scored, world.twins),
+    }
+    return disj(refusals[name]() for name in sweep.refuse)
 
 
-def _lines(scope: Scope, policy: Policy, index: int, flaws: Flaws) -> Bits:
-    """How many lines the policy logs when it picks the candidate."""
-    fallback = disj(scope.reads_one(index))
-    logs = z3.BoolVal(policy.log == "launch")
+def _logging(world: World, policy: Policy, flaws: Flaws) -> tuple[Predicate, Predicate]:
+    """Of a candidate: that picking it logs no line, and that it logs exactly one."""
+
+    def writes(index: Index) -> Bool:
+        written = z3.And(world.falls_back(index), _lets_through(world, policy, index))
+        if "log-every-launch" in flaws:
+            written = z3.BoolVal(True)
+        if "log-dropped" in flaws:
+            written = z3.BoolVal(False)
+        if "log-only-two-ones" in flaws:
+            written = z3.And(written, world.reads_two_ones(index))
+        return written
+
+    doubled = "log-doubled" in flaws
+    return (lambda i: z3.Not(writes(i))), (lambda i: z3.BoolVal(False) if doubled else writes(i))
+
+
+def _lets_through(world: World, policy: Policy, index: Index) -> Bool:
     if policy.log == "variant":
-        logs = z3.Not(scope.warned[index])
-    written = z3.And(fallback, logs)
-    if "log-every-launch" in flaws:
-        written = z3.BoolVal(True)
-    if "log-dropped" in flaws:
-        written = z3.BoolVal(False)
-    if "log-only-two-ones" in flaws:
-        written = z3.And(written, z3.UGT(scope.ones(index), 1))
-    lines = 2 if "log-doubled" in flaws else 1
-    return z3.If(written, z3.BitVecVal(lines, 2), z3.BitVecVal(0, 2))
+        return z3.Not(world.warned(index))
+    return z3.BoolVal(policy.log == "launch")
 
 
-def picked(terms: Answer) -> Bool:
+def picked(world: World, terms: Answer) -> Bool:
     """The policy selects some candidate."""
-    return disj(terms.picks.values())
-
-
-def same_pick(one: Answer, other: Answer) -> Bool:
-    """Both answers pick the same candidate, or neither picks one."""
-    shared = set(one.picks) & set(other.picks)
-    lone = [z3.Not(a.picks[i]) for a in (one, other) for i in a.picks if i not in shared]
-    return conj([one.picks[i] == other.picks[i] for i in shared] + lone)
+    return world.exists(terms.picks)

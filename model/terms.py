@@ -7,7 +7,8 @@ Encoding. A number (value, address, bits) is 64 bits; its kind says whether it i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
 from typing import TypeAlias
 
 import z3
@@ -222,3 +223,15 @@ class CandidateTerm:
     options: tuple[OptionTerm, ...]
     source: OptionTerm
     rank: Bits
+
+
+def leaves(term: object) -> Iterator[z3.ExprRef]:
+    """Every Z3 variable inside a term, in field order."""
+    if isinstance(term, z3.ExprRef):
+        yield term
+    elif isinstance(term, tuple):
+        for item in term:
+            yield from leaves(item)
+    else:
+        for item in fields(term):  # type: ignore[arg-type]
+            yield from leaves(getattr(term, item.name))

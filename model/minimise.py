@@ -1,0 +1,86 @@
+"""The smallest counterexample: fewest candidates, then args, then assumptions, then the smallest values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import z3
+from foldproof.impl.launch import Kind
+from foldproof.model.rules import count
+from foldproof.model.scope import Scope, Size
+from foldproof.model.terms import KINDS
+
+FEWEST_FIRST = ((0, 0), (0, 1), (1, 0), (1, 1))
+"""Numbers of constants that the launch names and leaves free, the fewest first."""
+
+
+def sizes(largest: Size) -> Iterator[Size]:
+    """Every size up to the largest, the smallest first: candidates count before args, args before constants."""
+    for candidates in range(1, largest.candidates + 1):
+        for args in range(largest.args + 1):
+            for named, free in FEWEST_FIRST:
+                if named <= largest.named and free <= largest.free:
+                    yield Size(candidates, args, named, free)
+
+
+def assumption_count(scope: Scope) -> z3.BitVecRef:
+    """How much the capture and the launch say beyond the bare types: folds, switches, options, sources, sizes."""
+    said: list[z3.BoolRef] = []
+    for candidate in scope.candidates:
+        for place in candidate.places:
+            param = place.param
+            switches = (param.div16, param.nospec, param.noalign, param.annotated, param.range32)
+            said += [z3.Not(place.on_param), *(z3.And(place.on_param, switch) for switch in switches)]
+        said += [candidate.extra, candidate.source.given, *(option.given for option in candidate.options[1:])]
+        said += [const.present for const in candidate.free]
+        said += [candidate.options[0].value != 4]
+    launch = scope.launch
+    said += [*(option.given for option in launch.options), launch.source.given]
+    said += [arg.has_bytes for arg in launch.args] + list(scope.has_warned)
+    return count(said, bits=10)
+
+
+def fewest_assumptions(solver: z3.Solver, scope: Scope) -> None:
+    """Narrow a satisfiable solver to the models that say least."""
+    total = assumption_count(scope)
+    for number in range(1 << 10):
+        solver.push()
+        solver.add(total == number)
+        if solver.check() == z3.sat:
+            return
+        solver.pop()
+
+
+def _wishes(scope: Scope) -> Iterator[z3.BoolRef]:
+    """Readable values, the most wanted first; each is kept if it can be had together with those before it."""
+    for arg in scope.launch.args:
+        yield arg.kind == KINDS.index(Kind.I32)
+        yield arg.kind == KINDS.index(Kind.PTR)
+        yield z3.Implies(arg.kind == KINDS.index(Kind.PTR), arg.number == 0x1000)
+        for number in (1, 0, 2, 3, 4, 8, 16):
+            yield arg.number == number
+    for index, candidate in enumerate(scope.candidates):
+        yield candidate.rank == index
+    for variable in scope.variables():
+        if z3.is_bool(variable):
+            yield z3.Not(variable)
+        else:
+            for number in (0, 1, 2, 3, 4, 16):
+                yield variable == number
+
+
+def smallest_values(solver: z3.Solver, scope: Scope) -> z3.ModelRef:
+    """A model of a satisfiable solver with readable values; the same one each time."""
+    solver.check()
+    model = solver.model()
+    for wish in _wishes(scope):
+        if z3.is_true(model.eval(wish, model_completion=True)):
+            solver.add(wish)
+            continue
+        solver.push()
+        solver.add(wish)
+        if solver.check() == z3.sat:
+            model = solver.model()
+        else:
+            solver.pop()
+    return model
