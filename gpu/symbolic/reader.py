@@ -71,7 +71,7 @@ FLOATNUM: /\d+\.\d+/
 FLOAT.2: /0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}/
 INT: /-?(?:0[xX][0-9a-fA-F]+|\d+)U?/
 REG: /%[\w$]+(?:\.[xyzw])?/
-OPCODE: /[a-z][a-z0-9_]*(?:\.[a-z0-9_]+(?:::[a-z0-9_]+)*)*/
+OPCODE: /[a-z][a-z0-9_]*(?:\.[A-Za-z0-9_]+(?:::[A-Za-z0-9_]+)*)*/
 NAME: /[A-Za-z_$][\w$]*/
 COMMENT: /\/\/[^\n]*/
 BLOCK_COMMENT: /\/\*[\s\S]*?\*\//
