@@ -30,7 +30,7 @@ Natural = Annotated[int, Meta(ge=0)]
 Text = Annotated[str, Meta(min_length=1)]
 
 
-class Param(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Param(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """One runtime parameter of a variant (DESIGN.md section 2 for the five switches)."""
 
     name: Text
@@ -91,7 +91,7 @@ class Const(
 Consts = dict[str, Const]
 
 
-class Variant(msgspec.Struct, frozen=True):
+class Variant(msgspec.Struct, frozen=True, omit_defaults=True):
     """One entry of `kernels[]`: a precompiled kernel and what it was compiled under.
 
     `shared`, `global_scratch`, `global_align` and `profile_scratch` are bytes; `num_stages` 0 means not recorded.

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 from foldproof.impl.capture import Capture, capture_from
-from foldproof.impl.errors import FoldproofError, InvalidCapture, InvalidLaunch
+from foldproof.impl.errors import InvalidCapture, InvalidLaunch
 from foldproof.impl.launch import Launch, launch_from, launch_to
 from foldproof.impl.policy import Policy
 from foldproof.impl.select import Outcome, Selection, decide
@@ -64,20 +64,8 @@ def case_to(case: Case, **more: Any) -> dict[str, Any]:
 
 
 def capture_to(capture: Capture) -> dict[str, Any]:
-    """The JSON value of a capture as a case holds it: what selection reads, defaults left out."""
-    kernels = []
-    for variant in capture.kernels:
-        entry = msgspec.to_builtins(variant)
-        kept = ("fn", "hash", "num_warps", "params", "consts")
-        defaults = {"num_ctas": 1, "global_align": 1, "name": ""}
-        for key in [k for k, v in entry.items() if k not in kept and v in (None, 0, False, defaults.get(k))]:
-            del entry[key]
-        for param in entry["params"]:
-            for switch in ("noalign", "annotated", "range32"):
-                if not param[switch]:
-                    del param[switch]
-        kernels.append(entry)
-    return {"kernels": kernels}
+    """The JSON value of a capture as a case holds it: the kernels alone, defaults left out."""
+    return {"kernels": msgspec.to_builtins(capture.kernels)}
 
 
 def read_cases(path: Path) -> list[Any]:
@@ -112,6 +100,3 @@ def answer(value: Any, policy: Policy) -> dict[str, Any]:
 def answers(values: Sequence[Any], policy: Policy) -> Iterator[dict[str, Any]]:
     """The answers to the cases of one file, in order."""
     return (answer(value, policy) for value in values)
-
-
-__all__ = ["Case", "FoldproofError", "answer", "answers", "capture_to", "case_from", "case_to", "read_cases", "replay"]

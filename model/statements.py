@@ -76,11 +76,11 @@ def t02(s: Setting) -> Statement:
 
 
 def t03(s: Setting) -> Statement:
-    """T03 fallback-last."""
+    """T03 fallback-last, as: where a candidate is admissible without a fallback, the selection is none."""
     w, run = s.world, s.run()
-    premise = w.exists(lambda i: z3.And(run.picks(i), w.falls_back(i)))
     stricter = (Strictness.EXACT, Strictness.GENERAL)
-    return Statement(premise, w.forall(lambda k: z3.Not(disj(s.admits(k, one) for one in stricter))))
+    premise = w.exists(lambda k: disj(s.admits(k, one) for one in stricter))
+    return Statement(premise, s.always(run.picks, lambda i: z3.Not(w.falls_back(i))))
 
 
 def t04(s: Setting) -> Statement:
@@ -238,7 +238,7 @@ def t13(s: Setting) -> Statement:
     def reads_fewest(i: Index) -> Bool:
         return s.always(lambda k: s.admits(k, Strictness.RUNTIME_ONE), lambda k: z3.Not(w.less(w.ones(k), w.ones(i))))
 
-    return Statement(w.exists(falls_back), s.always(falls_back, reads_fewest))
+    return Statement(picked(w, run), s.always(falls_back, reads_fewest))
 
 
 def t14(s: Setting) -> Statement:

@@ -1,0 +1,1 @@
+"""The command `foldproof`: one thin module a verb. May import every room."""
