@@ -130,7 +130,9 @@ def store(instr: Instr) -> Handler:
     return run
 
 
-def write(m: Machine, space: str, address: NDArray[np.int64], nodes: Ids, width: int, idx: Lanes | None, line: int) -> None:
+def write(
+    m: Machine, space: str, address: NDArray[np.int64], nodes: Ids, width: int, idx: Lanes | None, line: int
+) -> None:
     """Store nodes of `width` bits for the lanes."""
     lane, clock = m.lane_ids(idx), m.clock(idx)
     if space == "global":
@@ -229,7 +231,9 @@ def atomic(instr: Instr) -> Handler:
     def run(m: Machine, i: Instr, idx: Lanes | None) -> None:
         m.side_effects += 1
         start = m.get(base, 64, idx, i.line)
-        at = compute(m.g, named("add.i64"), [start, Value(np.full(len(start.bits), offset, np.int64).view(np.uint64))], [64, 64])
+        at = compute(
+            m.g, named("add.i64"), [start, Value(np.full(len(start.bits), offset, np.int64).view(np.uint64))], [64, 64]
+        )
         m.effects.append(Effect(name, nodes_of(m.g, at, 64), nodes_of(m.g, m.get(source, width, idx, i.line), width)))
         if dst is not None:
             count = len(start.bits)

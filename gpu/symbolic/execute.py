@@ -60,7 +60,11 @@ def granule(kernel: Kernel, elems: Sequence[int]) -> int:
     for instr in kernel.code:
         if instr.parts[0] in ("ld", "st") and "param" not in instr.parts:
             smallest = min(smallest, int(instr.parts[-1][1:]) // 8)
-        elif instr.parts[0] == "stmatrix" or (instr.parts[0] == "ldmatrix" and "trans" in instr.parts) or instr.parts[0] == "wgmma":
+        elif (
+            instr.parts[0] == "stmatrix"
+            or (instr.parts[0] == "ldmatrix" and "trans" in instr.parts)
+            or instr.parts[0] == "wgmma"
+        ):
             smallest = min(smallest, 2)
     return max(smallest, 1)
 

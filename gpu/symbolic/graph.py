@@ -9,6 +9,7 @@ Node 0 is reserved: in a lane it means "concrete".
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -39,7 +40,11 @@ class Op:
 
 
 class Graph:
-    """Nodes in columns. `limit` is the largest number of nodes."""
+    """Nodes in columns. `limit` is the largest number of nodes.
+
+    `agree` says which of two nodes' contents are the same, for threads that write one place; node equality unless the
+    comparison of variants puts a weaker one there.
+    """
 
     def __init__(self, limit: int = 12_000_000) -> None:
         self.limit = limit
@@ -51,8 +56,10 @@ class Graph:
         self.imm: Bits
         self.width: NDArray[np.uint8]
         self.line: Ids
+        self.level: Ids
         self._allocate(1 << 14)
         self.current_line = 0
+        self.agree: Callable[[Ids, Ids], Mask] = np.equal
         self.none = self.op_id("none", 0, 0)
         self.consts = {w: self.op_id(f"const{w}", w, 0) for w in WIDTHS}
         self.leaves = {w: self.op_id(f"input{w}", w, 0) for w in WIDTHS}
@@ -89,6 +96,18 @@ class Graph:
         """Nodes of bits that nothing has defined; an output that depends on one has no verdict."""
         zero = np.zeros(len(place), np.int32)
         return self.intern(self.undefs[width], zero, zero, zero, place)
+
+    def cone(self, roots: Ids, known: Mask | None = None) -> Ids:
+        """The nodes that roots depend on, themselves included, ascending; those `known` are neither listed nor entered."""
+        seen = np.zeros(self.count, np.bool_)
+        front = np.unique(roots)
+        while len(front):
+            front = front[(front > 0) & ~seen[front]]
+            if known is not None:
+                front = front[~known[front]]
+            seen[front] = True
+            front = np.unique(np.concatenate([self.a[front], self.b[front], self.c[front]]))
+        return np.flatnonzero(seen).astype(np.int32)
 
     def apply(self, op: int, a: Ids, b: Ids | None = None, c: Ids | None = None, imm: Bits | int = 0) -> Ids:
         """Nodes of an operation over operands; a commutative one takes its first two in id order."""
@@ -127,6 +146,8 @@ class Graph:
                 rows, new = todo[won], slice(self.count, last)
                 self._first[new], self._second[new], self.imm[new] = first[rows], second[rows], imm[rows]
                 self.width[new], self.line[new] = self.ops[op].width, self.current_line
+                below = np.maximum(self.level[a[rows]], self.level[b[rows]])
+                self.level[new] = np.maximum(below, self.level[c[rows]]) + 1
                 self.count = last
                 out[rows] = ids
             todo = todo[out[todo] == 0]
@@ -149,7 +170,14 @@ class Graph:
 
     def _allocate(self, size: int) -> None:
         old = self.count
-        for name, kind in (("_first", np.uint64), ("_second", np.uint64), ("imm", np.uint64), ("width", np.uint8), ("line", np.int32)):
+        for name, kind in (
+            ("_first", np.uint64),
+            ("_second", np.uint64),
+            ("imm", np.uint64),
+            ("width", np.uint8),
+            ("line", np.int32),
+            ("level", np.int32),
+        ):
             column = np.zeros(size + 1, kind)
             if old > 1:
                 column[:old] = getattr(self, name)[:old]

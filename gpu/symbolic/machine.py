@@ -191,7 +191,9 @@ class Machine:
             if steps > MAX_STEPS:
                 raise Stop(f"more than {MAX_STEPS} instructions", self.kernel.code[at].line)
 
-    def _straight(self, pc: NDArray[np.int64], group: Lanes, at: int, alone: bool, waiting: NDArray[np.bool_], until: int) -> int:
+    def _straight(
+        self, pc: NDArray[np.int64], group: Lanes, at: int, alone: bool, waiting: NDArray[np.bool_], until: int
+    ) -> int:
         """Run one group from `at` until its lanes part, wait, or may meet others."""
         code, steps = self.kernel.code, 0
         idx = None if len(group) == self.lanes else group
@@ -270,13 +272,18 @@ class Machine:
             return
         self._under_select(handler, instr, idx, value, holds | symbolic)
 
-    def _under_select(self, handler: Handler, instr: Instr, idx: Lanes | None, value: Value, runs: NDArray[np.bool_]) -> None:
+    def _under_select(
+        self, handler: Handler, instr: Instr, idx: Lanes | None, value: Value, runs: NDArray[np.bool_]
+    ) -> None:
         """Execute under a predicate that depends on data: each register becomes a choice between new and old."""
         lanes = self.lane_ids(idx)
         before, effects = dict(self.regs), self.side_effects
         handler(self, instr, lanes[runs])
         if self.side_effects != effects:
-            raise Stop(f"memory is written under a predicate that depends on data: {self.blame(nodes_of(self.g, value, 1))}", instr.line)
+            raise Stop(
+                f"memory is written under a predicate that depends on data: {self.blame(nodes_of(self.g, value, 1))}",
+                instr.line,
+            )
         assert instr.guard is not None
         symbolic = value.symbolic()
         condition = value.take(np.flatnonzero(symbolic))

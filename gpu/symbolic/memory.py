@@ -64,7 +64,9 @@ class Shared:
             raise Stop(f"a shared memory access that is no multiple of {self.unit} bytes", line)
         return (block * self.size + address // self.unit)[:, None] + np.arange(count)
 
-    def load(self, index: NDArray[np.int64], lane: Lanes, clock: NDArray[np.int64], line: int, *, pending: bool = False) -> Ids:
+    def load(
+        self, index: NDArray[np.int64], lane: Lanes, clock: NDArray[np.int64], line: int, *, pending: bool = False
+    ) -> Ids:
         """Nodes at the rows of indices, read by `lane` at `clock`."""
         self.note_read(index, lane, clock, line, pending=pending)
         node = self.node[index]
@@ -93,7 +95,14 @@ class Shared:
         self.read_at[flat] = PENDING if pending else np.maximum(self.read_at[flat], when)
 
     def store(
-        self, index: NDArray[np.int64], nodes: Ids, lane: Lanes, clock: NDArray[np.int64], line: int, *, pending: bool = False
+        self,
+        index: NDArray[np.int64],
+        nodes: Ids,
+        lane: Lanes,
+        clock: NDArray[np.int64],
+        line: int,
+        *,
+        pending: bool = False,
     ) -> None:
         """Write nodes of the rows' width; equal values from several threads are no race."""
         count = index.shape[1]
@@ -104,7 +113,7 @@ class Shared:
         written, writer = self.written[flat], self.writer[flat]
         other = ((written >> EPOCH) >= (when >> EPOCH)) & (writer != who)
         other &= (writer >> 5 != who >> 5) | (written >= when)
-        other &= (self.node[flat] != node) | (self.part[flat] != part)
+        other &= self._differs(flat, node, part)
         reader, read_at, warp = self.reader[flat], self.read_at[flat], self.reader_warp[flat]
         read = ((read_at >> EPOCH) >= (when >> EPOCH)) & (reader != who) & ((warp != who >> 5) | (read_at >= when))
         read &= reader != -1
@@ -113,13 +122,24 @@ class Shared:
         self.node[flat], self.part[flat] = node, part
         self.writer[flat] = who
         self.written[flat] = PENDING if pending else when
-        clash = (self.node[flat] != node) | (self.part[flat] != part)
-        if clash.any():
+        if self._differs(flat, node, part).any():
             raise Stop("a race: two threads write different values to one place of shared memory", line)
+
+    def _differs(self, flat: NDArray[np.int64], node: Ids, part: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        return _differ(self.g, self.node[flat], self.part[flat], node, part)
 
     def settle(self, index: NDArray[np.int64], clock: NDArray[np.int64], *, reads: bool = False) -> None:
         """Asynchronous accesses that were waited for become ordinary ones at `clock`."""
         (self.read_at if reads else self.written)[index] = clock[:, None] if index.ndim == 2 else clock
+
+
+def _differ(g: Graph, old: Ids, old_part: NDArray[np.uint8], new: Ids, part: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """Where contents are not the same, empty places (node 0) included."""
+    out = (old != new) | (old_part != part)
+    asked = np.flatnonzero((old != new) & (old_part == part) & (old > 0))
+    if len(asked):
+        out[asked] = ~g.agree(old[asked], new[asked])
+    return out
 
 
 def _mark(column: NDArray[np.int32], flat: NDArray[np.int64], who: NDArray[np.int32]) -> None:
@@ -132,12 +152,18 @@ def _mark(column: NDArray[np.int32], flat: NDArray[np.int64], who: NDArray[np.in
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """An allocation: bytes [start, stop) and the size in bytes of an element of the param that names it."""
+    """An allocation: bytes [start, stop), the size in bytes of an element of the param that names it, and its name.
+
+    `floats` is the format of its elements (`f32`, `bf16`, `f16`), empty for integers; `values`, where given, are the
+    concrete bits of its elements (indices that reach addresses).
+    """
 
     start: int
     stop: int
     elem: int
     name: str
+    floats: str = ""
+    values: NDArray[np.uint64] | None = field(default=None, compare=False)
 
 
 @dataclass(slots=True)
@@ -189,7 +215,8 @@ class Global:
                     node[fresh], part[fresh] = self._initial(at, region[rows])
                 return compose(self.g, node, part, self.unit)
         elem = self.elems[region]
-        if (elem == size).all() and ((address - self.starts[region]) % size == 0).all():
+        concrete = any(r.values is not None for r in self.regions)
+        if not concrete and (elem == size).all() and ((address - self.starts[region]) % size == 0).all():
             return self.g.leaf(width, address.astype(np.uint64))
         step = min(int(elem.min()), size)
         at = (address[:, None] + np.arange(0, size, step)).ravel()
@@ -226,6 +253,11 @@ class Global:
         for size in np.unique(elem):
             mine = elem == size
             node[mine] = self.g.leaf(int(size) * 8, (address - inside)[mine].astype(np.uint64))
+        for number, place in enumerate(self.regions):
+            if place.values is not None:
+                mine = region == number
+                at = (address[mine] - place.start) // place.elem
+                node[mine] = self.g.constant(place.elem * 8, place.values[at])
         return node, (inside // self.unit).astype(np.uint8)
 
     def _written(
@@ -249,7 +281,9 @@ class Global:
             node[mine], part[mine] = page.node[at], page.part[at]
         return node, part
 
-    def store(self, address: NDArray[np.int64], nodes: Ids, width: int, thread: Lanes, clock: NDArray[np.int64], line: int) -> None:
+    def store(
+        self, address: NDArray[np.int64], nodes: Ids, width: int, thread: Lanes, clock: NDArray[np.int64], line: int
+    ) -> None:
         """Write nodes of `width` bits."""
         size = width // 8
         self._regions(address, size, "write", line)
@@ -265,9 +299,10 @@ class Global:
             foreign &= (page.writer[at] >> 12 != who >> 12) | ((page.clock[at] >> EPOCH) >= (when >> EPOCH))
             if ((page.writer[at] >= 0) & (page.clock[at] >> EPOCH != when >> EPOCH)).any():
                 self.check_reads()  # the overwritten clocks are what earlier reads are held to
-            clash = foreign & ((page.node[at] != node) | (page.part[at] != part))
+            clash = np.flatnonzero(foreign)
+            differs = _differ(self.g, page.node[at[clash]], page.part[at[clash]], node[clash], part[clash])
             page.node[at], page.part[at], page.writer[at], page.clock[at] = node, part, who, when
-            if clash.any() or (page.node[at] != node).any():
+            if differs.any() or _differ(self.g, page.node[at], page.part[at], node, part).any():
                 raise Stop("two threads write different values to one address", line)
 
     def check_reads(self) -> None:
@@ -287,7 +322,9 @@ class Global:
                 foreign = (writer >= 0) & (writer != thread)
                 apart = (writer >> 12 != thread >> 12) | ((when >> EPOCH) == (clock >> EPOCH))
                 if (foreign & apart).any():
-                    raise Stop("global memory is read by one thread and written by another with no barrier between", read.line)
+                    raise Stop(
+                        "global memory is read by one thread and written by another with no barrier between", read.line
+                    )
 
     def written(self) -> NDArray[np.int64]:
         """Addresses of all units written, ascending."""

@@ -145,7 +145,9 @@ def integer(name: str) -> Primitive | None:
     if op == "hi" and width == 32:
         return Primitive(name, width, 2, True, _high(is_signed))
     if op == "wide":
-        product = (lambda a, b: (signed(a, width) * signed(b, width)).view(np.uint64)) if is_signed else (lambda a, b: a * b)
+        product = (
+            (lambda a, b: (signed(a, width) * signed(b, width)).view(np.uint64)) if is_signed else (lambda a, b: a * b)
+        )
         return Primitive(name, 2 * width, 2, True, _u(2 * width, product))
     compare: dict[str, Callable[..., NDArray[np.bool_]]] = {
         "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal
@@ -218,7 +220,14 @@ def _order(fmt: sf.Format, bits: Bits) -> NDArray[np.int64]:
 
 def _compare(cmp: str, fmt: sf.Format, mods: frozenset[str]) -> Function:
     unordered = cmp.endswith("u") and cmp not in ("num",)
-    table = {"eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal}
+    table = {
+        "eq": np.equal,
+        "ne": np.not_equal,
+        "lt": np.less,
+        "le": np.less_equal,
+        "gt": np.greater,
+        "ge": np.greater_equal,
+    }
 
     def run(a: Bits, b: Bits) -> Bits:
         if "ftz" in mods:
@@ -237,7 +246,9 @@ def _convert(words: list[str]) -> Primitive:
     """`cvt` with at least one floating-point side; what is not modelled stays uninterpreted."""
     name, (to, source) = ".".join(words), words[-2:]
     mods = set(words[1:-2])
-    width = 1 if to == "pred" else int("".join(c for c in to.replace("x2", "") if c.isdigit())) * (2 if "x2" in to else 1)
+    width = (
+        1 if to == "pred" else int("".join(c for c in to.replace("x2", "") if c.isdigit())) * (2 if "x2" in to else 1)
+    )
     function: Function | None = None
     if not mods - {"rn"} and to in sf.FORMATS and source in sf.FORMATS and "f64" not in (to, source):
         fmt, origin = sf.FORMATS[to], sf.FORMATS[source]
@@ -249,6 +260,7 @@ def _convert(words: list[str]) -> Primitive:
 
         def function(a: Bits) -> Bits:
             return sf.encode(sf.FORMATS["f32"], (signed(a, bits) if source[0] == "s" else a).astype(np.float64))
+
     return Primitive(name, width, 1, False, function)
 
 

@@ -214,7 +214,17 @@ class _Build(Transformer):  # type: ignore[type-arg]
             top += size
         locs = tuple(self._outermost(loc) for loc in self.locs)
         return Kernel(
-            name, self.target_name, params, block, offsets, top, self.regs, self.labels, tuple(self.code), self.files, locs
+            name,
+            self.target_name,
+            params,
+            block,
+            offsets,
+            top,
+            self.regs,
+            self.labels,
+            tuple(self.code),
+            self.files,
+            locs,
         )
 
     def _outermost(self, loc: Loc) -> Loc:
@@ -223,7 +233,6 @@ class _Build(Transformer):  # type: ignore[type-arg]
             seen.add(loc)
             loc = self.inlined[loc]
         return loc
-
 
 
 _PARSER = Lark(GRAMMAR, parser="lalr", lexer="contextual", propagate_positions=False)

@@ -41,7 +41,10 @@ def fork(
         sides.append(m.regs)
     m.depth -= 1
     if m.side_effects != effects or (m.block_clock != clocks).any():
-        raise Stop(f"memory is written or a barrier reached in a branch that depends on data: {m.blame(value.node)}", instr.line)  # type: ignore[arg-type]
+        raise Stop(
+            f"memory is written or a barrier reached in a branch that depends on data: {m.blame(value.node)}",
+            instr.line,
+        )  # type: ignore[arg-type]
     m.regs = sides[0]
     other = {name: m.undefined(name, m.kernel.width_of(name)) for name in sides[0] if name not in sides[1]}
     for name in sides[1]:

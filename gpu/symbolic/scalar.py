@@ -163,7 +163,9 @@ def bit_insert(instr: Instr) -> Handler:
         field = ((np.uint64(1) << size) - np.uint64(1)) << pos
         moved = compute(m.g, named(f"shl.u{width}"), [m.get(a, width, idx, i.line), Value(pos)], [width, width])
         put = compute(m.g, named(f"and.i{width}"), [moved, Value(field)], [width, width])
-        rest = compute(m.g, named(f"and.i{width}"), [m.get(b, width, idx, i.line), Value(~field & low_mask(width))], [width] * 2)
+        rest = compute(
+            m.g, named(f"and.i{width}"), [m.get(b, width, idx, i.line), Value(~field & low_mask(width))], [width] * 2
+        )
         m.put(dst, compute(m.g, named(f"or.i{width}"), [put, rest], [width, width]), idx)
 
     return run

@@ -93,7 +93,12 @@ def warpgroup(instr: Instr) -> Handler:
         return _commit
     if parts[1] == "wait_group":
         return _wait(instr)
-    if parts[1] != "mma_async" or len(parts) != 8 or parts[5] != "f32" or parts[6] not in ("bf16", "f16", "e4m3", "e5m2"):
+    if (
+        parts[1] != "mma_async"
+        or len(parts) != 8
+        or parts[5] != "f32"
+        or parts[6] not in ("bf16", "f16", "e4m3", "e5m2")
+    ):
         raise Stop(f"{instr.opcode} is not modelled", instr.line)
     shape, types = parts[4], parts[5:]
     columns, depth = (int(n) for n in shape.removeprefix("m64n").split("k"))

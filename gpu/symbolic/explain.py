@@ -1,0 +1,134 @@
+"""Why two variants differ, for the author of the kernel: the smallest output that differs and where it parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+import numpy as np
+from foldproof.gpu.symbolic.compare import Comparer, Comparison
+from foldproof.gpu.symbolic.execute import Run
+from foldproof.gpu.symbolic.graph import Graph
+from foldproof.gpu.symbolic.memory import Region
+from foldproof.gpu.symbolic.program import Kernel
+from foldproof.impl.capture import Variant
+
+DEPTH = 4
+"""Levels of a tree that are written out."""
+
+
+class Explanation(msgspec.Struct, frozen=True):
+    """Where two graphs part.
+
+    `output` names the element; `first` and `second` are the expressions at the first place that differs, from above;
+    `lines` the source lines (`file:line`) of both; `sizes` how many operations each output takes.
+    """
+
+    output: str
+    first: str
+    second: str
+    lines: tuple[str, str]
+    sizes: tuple[int, int]
+    cause: str
+
+
+def specialisations(first: Variant, second: Variant) -> tuple[str, ...]:
+    """What two variants were compiled for differently: folds, div16, constants, warps and other options."""
+    found = []
+    one, other = ({p.name: p for p in v.params} for v in (first, second))
+    for name in dict.fromkeys([*one, *other]):
+        if (name in one) != (name in other):
+            found.append(f"fold of {name}")
+        elif one[name].div16 != other[name].div16:
+            found.append(f"div16 of {name}")
+    shared = set(first.consts) & set(second.consts)
+    found += [f"constant {n}" for n in sorted(shared) if first.consts[n] != second.consts[n]]
+    if first.num_warps != second.num_warps:
+        found.append(f"{first.num_warps} against {second.num_warps} warps")
+    if first.num_stages != second.num_stages:
+        found.append(f"{first.num_stages} against {second.num_stages} stages")
+    if first.enable_fp_fusion != second.enable_fp_fusion:
+        found.append("FP fusion")
+    return tuple(found)
+
+
+def explain(comparer: Comparer, result: Comparison, first: Run, second: Run, change: tuple[str, ...]) -> Explanation:
+    """The explanation of the output with the fewest operations."""
+    g = comparer.g
+    depth = np.maximum(g.level[result.first], g.level[result.second])
+    at = int(np.argmin(depth))
+    roots = int(result.first[at]), int(result.second[at])
+    sizes = tuple(len(g.cone(np.array([root], np.int32))) for root in roots)
+    pair = _part(comparer, *roots)
+    lines = [
+        _source(run.kernel, int(g.line[node])) or _source(run.kernel, int(g.line[root]))
+        for run, node, root in zip((first, second), pair, roots, strict=True)
+    ]
+    name = namer(g, comparer.regions)
+    return Explanation(
+        _place(comparer.regions, int(result.address[at])),
+        render(g, pair[0], name),
+        render(g, pair[1], name),
+        (lines[0], lines[1]),
+        (sizes[0], sizes[1]),
+        _cause(change),
+    )
+
+
+def _cause(change: tuple[str, ...]) -> str:
+    return " and ".join(change) if change else "no specialisation differs: the sources or the compiler do"
+
+
+def _part(comparer: Comparer, one: int, other: int) -> tuple[int, int]:
+    """Follow operations that are alike down to the first place where they are not."""
+    g, normal = comparer.g, comparer.no_nan
+    while g.op[one] == g.op[other] and g.imm[one] == g.imm[other]:
+        children = [(int(g.a[one]), int(g.a[other])), (int(g.b[one]), int(g.b[other])), (int(g.c[one]), int(g.c[other]))]
+        apart = [p for p in children if p[0] and p[1] and _normal(normal, p[0]) != _normal(normal, p[1])]
+        if len(apart) != 1:
+            break
+        one, other = apart[0]
+    return one, other
+
+
+def _normal(normal: Callable[[np.ndarray], np.ndarray], node: int) -> int:  # type: ignore[type-arg]
+    return int(normal(np.array([node], np.int32))[0])
+
+
+def _source(kernel: Kernel, line: int) -> str:
+    found = next((i for i in kernel.code if i.line == line), None)
+    return kernel.source(found) if found is not None else ""
+
+
+def _place(regions: tuple[Region, ...], address: int) -> str:
+    for region in regions:
+        if region.start <= address < region.stop:
+            return f"{region.name}[{(address - region.start) // region.elem}]"
+    return hex(address)
+
+
+def namer(g: Graph, regions: tuple[Region, ...]) -> Callable[[int], str]:
+    """Names of leaves: inputs as `X[3]`, constants as hex."""
+
+    def name(node: int) -> str:
+        op = g.name(node)
+        if op.startswith("input"):
+            return _place(regions, int(g.imm[node]))
+        return f"{int(g.imm[node]):#x}" if op.startswith("const") else op
+
+    return name
+
+
+def render(g: Graph, node: int, name: Callable[[int], str], depth: int = DEPTH) -> str:
+    """A node as an expression; below `depth` operations it is cut to its number of inputs."""
+    op = g.ops[int(g.op[node])]
+    if op.arity == 0:
+        return name(node)
+    if depth == 0:
+        cone = g.cone(np.array([node], np.int32))
+        inputs = int(np.isin(g.op[cone], list(g.leaves.values())).sum())
+        return f"({inputs} inputs)"
+    children = [int(column[node]) for column in (g.a, g.b, g.c)[: op.arity]]
+    inner = ", ".join(render(g, child, name, depth - 1) for child in children if child)
+    low = f", bit {int(g.imm[node])}" if op.name.startswith("extract") else ""
+    return f"{op.name}({inner}{low})"
