@@ -18,12 +18,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from foldproof.impl.errors import one_line
-from foldproof.impl.external.answers import SelectorError
+from foldproof.impl.external.answers import Fault, FaultKind, SelectorError
 
 PIPE_BYTES = 1 << 20
 READ_BYTES = 1 << 18
 STDERR_KEPT = 4096
 KILL_S = 2.0
+GRACE_S = 1.0
 STDERR_FREE = 1 << 20
 STDERR_PER_ANSWER = 4096
 TOKEN = "FOLDPROOF_SELECTOR_RUN"  # noqa: S105  # no secret: the name of a variable that marks descendants
@@ -217,6 +218,23 @@ class Child:
                 with contextlib.suppress(OSError):
                     pipe.close()
         return -1
+
+
+def end_politely(child: Child, grace_s: float) -> Fault | None:
+    """End a process that has no launches left; the fault, if it does not exit well or leaves processes behind."""
+    deadline = time.monotonic() + grace_s
+    exited = child.end(grace_s)
+    left = child.descendants() if exited else []
+    while left and time.monotonic() < deadline:
+        time.sleep(0.01)
+        left = child.descendants()
+    status, ending, tail = child.status, child.ending(), child.stderr_tail
+    child.kill()
+    if not exited:
+        return Fault(FaultKind.NOT_ENDING, f"still running {grace_s:g} s after the end of input", stderr=tail)
+    if left:
+        return Fault(FaultKind.LEFT_PROCESSES, f"ended, and left {len(left)} processes running", stderr=tail)
+    return Fault(FaultKind.CRASH, f"{ending} after the end of input", stderr=tail) if status else None
 
 
 def _pids() -> list[int]:

@@ -6,7 +6,6 @@ one is asked for the unanswered launches one at a time, so that the launch that 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Hashable, Sequence
 from types import TracebackType
 from typing import Self
@@ -15,14 +14,13 @@ import msgspec
 from foldproof.impl.capture import Capture
 from foldproof.impl.errors import one_line
 from foldproof.impl.external.answers import Answer, Fault, FaultKind, SelectorError, Unasked, knows
-from foldproof.impl.external.child import Child
+from foldproof.impl.external.child import GRACE_S, Child, end_politely
 from foldproof.impl.external.talk import Question, Stop, Talk, WiresOf, greeting
 from foldproof.impl.external.wire import Hello, capture_message, kernels_text, launch_text, wire_launch
 from foldproof.impl.launch import Kind, Launch
 
 TIMEOUT_S = 5.0
 START_S = 20.0
-GRACE_S = 1.0
 MAX_FAULTS = 4
 RECYCLE_BYTES = 64 << 20
 
@@ -225,20 +223,3 @@ def isolated(stop: Stop, under_way: list[int], exchange: Callable[[list[int]], S
         if again is not None:
             return place, again, True
     return under_way[0], stop, False
-
-
-def end_politely(child: Child, grace_s: float) -> Fault | None:
-    """End a process that has no launches left; the fault, if it does not exit well or leaves processes behind."""
-    deadline = time.monotonic() + grace_s
-    exited = child.end(grace_s)
-    left = child.descendants() if exited else []
-    while left and time.monotonic() < deadline:
-        time.sleep(0.01)
-        left = child.descendants()
-    status, ending, tail = child.status, child.ending(), child.stderr_tail
-    child.kill()
-    if not exited:
-        return Fault(FaultKind.NOT_ENDING, f"still running {grace_s:g} s after the end of input", stderr=tail)
-    if left:
-        return Fault(FaultKind.LEFT_PROCESSES, f"ended, and left {len(left)} processes running", stderr=tail)
-    return Fault(FaultKind.CRASH, f"{ending} after the end of input", stderr=tail) if status else None

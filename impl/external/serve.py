@@ -109,19 +109,26 @@ def _error(problem: FoldproofError) -> dict[str, Any]:
     return {"pick": None, "error": problem.code, "detail": str(problem)}
 
 
+def serve_stdio(policy: Policy) -> None:
+    """`serve` on the process's own standard input and output; whoever asked may go away at any time."""
+    with open(0, "rb", closefd=False) as stdin, open(1, "wb", closefd=False) as stdout:
+        try:
+            serve(policy, stdin, stdout)
+        except BrokenPipeError:
+            # Nobody reads any more; closing the stream must not fail on the same pipe.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """`python -m foldproof.impl.external.serve --policy NAME`: 0 at the end of input, 2 for what is no message."""
     parser = argparse.ArgumentParser(description="the reference selector behind foldproof-selector/1")
     parser.add_argument("--policy", required=True, help="a policy of the zoo, or a TOML file")
     options = parser.parse_args(arguments)
     try:
-        serve(load_policy(options.policy), sys.stdin.buffer, sys.stdout.buffer)
+        serve_stdio(load_policy(options.policy))
     except FoldproofError as problem:
         sys.stderr.write(f"{problem}\n")
         return 2
-    except BrokenPipeError:
-        # Whoever asked is gone; the interpreter's own flush at exit must not fail on the same pipe.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
 

@@ -32,10 +32,13 @@ MODES = ("ReleaseFast", "ReleaseSafe", "Debug")
 
 
 def bugs() -> tuple[str, ...]:
-    """The faults that can be planted, as `src/rules.zig` lists them; "none" is the first."""
+    """The faults that can be planted, as `src/rules.zig` lists them; "none" is the first, "any" the last.
+
+    What "any" plants, the environment variable FOLDPROOF_PLANTED says when it runs, in the words of `src/rules.zig`.
+    """
     body = re.search(r"pub const Fault = enum \{(.*?)\};", (HERE / "src/rules.zig").read_text("utf-8"), re.DOTALL)
     assert body
-    return tuple(name.strip().replace("_", "-") for name in body.group(1).split(",") if name.strip())
+    return tuple(name.replace("_", "-") for name in re.findall(r"^    (\w+),", body.group(1), re.MULTILINE))
 
 
 def build(out: Path, bug: str = "none", optimize: str = "ReleaseFast", parts: tuple[str, ...] = ("exe", "lib")) -> None:

@@ -50,6 +50,7 @@ const missing = -1;
 const invalid_launch = -3;
 
 export fn foldproof_selector_abi() u32 {
+    rules.plant();
     return 1;
 }
 

@@ -18,6 +18,7 @@ const hello = "{\"type\":\"hello\",\"protocol\":\"foldproof-selector/1\",\"name\
     "\"kinds\":[\"i32\",\"i64\",\"u64\",\"u1\",\"fp32\",\"none\",\"ptr\"]}\n";
 
 pub export fn main(_: c_int, _: [*]const [*:0]const u8) callconv(.c) c_int {
+    rules.plant();
     var session: Session = .{ .reader = .{ .gpa = gpa }, .scratch = std.heap.ArenaAllocator.init(gpa) };
     session.run() catch |problem| switch (problem) {
         error.Ended => return 0,

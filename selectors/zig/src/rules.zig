@@ -1,6 +1,6 @@
 //! The policy `three-pass` (DESIGN.md, sections 3 and 4): exact, general, runtime-one; the first match of the strictest
 //! pass that has one. The three strictnesses are nested, so one sweep finds for each candidate the strictest that it
-//! meets. `planted` builds a known fault in, to measure what a campaign finds.
+//! meets. `planted` tells of a known fault that was built in, to measure what a campaign finds.
 
 const std = @import("std");
 const capture = @import("capture.zig");
@@ -18,9 +18,25 @@ pub const Fault = enum {
     exact_skipped,
     source_unchecked,
     range32_ignored,
+    /// The fault that the environment variable FOLDPROOF_PLANTED names when the selector starts.
+    any,
 };
 
-pub const planted: Fault = @field(Fault, @import("config").planted);
+const configured: Fault = @field(Fault, @import("config").planted);
+var chosen: Fault = .none;
+
+extern "c" fn getenv(name: [*:0]const u8) ?[*:0]const u8;
+
+/// Looks for FOLDPROOF_PLANTED, if this was built to.
+pub fn plant() void {
+    if (configured != .any) return;
+    const name = getenv("FOLDPROOF_PLANTED") orelse return;
+    chosen = std.meta.stringToEnum(Fault, std.mem.span(name)) orelse .none;
+}
+
+inline fn planted(comptime fault: Fault) bool {
+    return if (configured == .any) chosen == fault else configured == fault;
+}
 
 pub const Kind = enum(u8) { i32, i64, u64, u1, fp32, none, ptr };
 /// In the order of `Kind`; but for pointers, the name of a kind is the type that a param must have.
@@ -77,27 +93,26 @@ pub fn select(of: *const capture.Capture, launch: *const Launch) ?Selection {
     for (function.candidates) |index| {
         const met = strictness(function, &of.variants[index], launch);
         const pass = passOf(met);
-        const wins = if (planted == .last_match) pass <= best_pass and met != .refused else pass < best_pass;
+        const wins = if (planted(.last_match)) pass <= best_pass and met != .refused else pass < best_pass;
         if (!wins) continue;
         best = .{ .index = index, .strictness = met };
         best_pass = pass;
-        if (pass == 0 and planted != .last_match) break;
+        if (pass == 0 and !planted(.last_match)) break;
     }
     return best;
 }
 
 fn passOf(met: Strictness) u8 {
     const pass = @intFromEnum(met);
-    return switch (planted) {
-        .single_guard => if (met == .runtime_one) @intFromEnum(Strictness.general) else pass,
-        .exact_skipped => if (met == .exact) @intFromEnum(Strictness.general) else pass,
-        else => pass,
-    };
+    const general = @intFromEnum(Strictness.general);
+    if (planted(.single_guard) and met == .runtime_one) return general;
+    if (planted(.exact_skipped) and met == .exact) return general;
+    return pass;
 }
 
 /// The strictest strictness whose rules the variant meets for the launch.
 fn strictness(function: *const capture.Function, variant: *const capture.Variant, launch: *const Launch) Strictness {
-    if (planted != .source_unchecked and bothDiffer(variant.source, launch.source)) return .refused;
+    if (!planted(.source_unchecked) and bothDiffer(variant.source, launch.source)) return .refused;
     if (optionsDiffer(variant, launch)) return .refused;
     for (launch.consts) |wanted| {
         if (!holdsConst(placeOf(function, variant, wanted.name), wanted.value)) return .refused;
@@ -116,7 +131,7 @@ fn strictness(function: *const capture.Function, variant: *const capture.Variant
             },
         }
     }
-    if (planted != .count_unchecked and read != variant.param_count) return .refused;
+    if (!planted(.count_unchecked) and read != variant.param_count) return .refused;
     return met;
 }
 
@@ -150,7 +165,7 @@ fn optionsDiffer(variant: *const capture.Variant, launch: *const Launch) bool {
 fn holdsConst(place: *const capture.Place, wanted: capture.Const) bool {
     return switch (place.*) {
         .constant => |present| present.value == wanted.value and
-            (planted == .consts_without_kind or present.kind == wanted.kind),
+            (planted(.consts_without_kind) or present.kind == wanted.kind),
         else => false,
     };
 }
@@ -160,7 +175,7 @@ fn foldsInto(arg: *const Arg, constant: capture.Const) bool {
     return switch (arg.kind) {
         .none => constant.kind == .none,
         .i32 => constant.kind == .int and constant.value == 1 and
-            (planted == .folded_without_value or arg.number == 1),
+            (planted(.folded_without_value) or arg.number == 1),
         else => false,
     };
 }
@@ -168,7 +183,7 @@ fn foldsInto(arg: *const Arg, constant: capture.Const) bool {
 const range32_bytes = (1 << 31) - 1;
 
 fn paramStrictness(arg: *const Arg, param: *const capture.Param) Strictness {
-    if (param.range32 and planted != .range32_ignored) {
+    if (param.range32 and !planted(.range32_ignored)) {
         if (arg.kind != .ptr or (arg.bytes orelse return .refused) > range32_bytes) return .refused;
     }
     const is_int = arg.kind == .i32 or arg.kind == .i64 or arg.kind == .u64;
@@ -179,10 +194,10 @@ fn paramStrictness(arg: *const Arg, param: *const capture.Param) Strictness {
         if (arg.type != param.type) return .refused;
         if (arg.kind == .i64 and arg.number == 1) return .refused;
     }
-    const nospec = param.nospec and planted != .nospec_ignored;
+    const nospec = param.nospec and !planted(.nospec_ignored);
     const foldable_one = arg.kind == .i32 and arg.number == 1 and !nospec and param.annotated == null;
     const met: Strictness = if (foldable_one) .runtime_one else .exact;
-    if (!is_int and (arg.kind != .ptr or planted == .div16_ignored_on_pointers)) return met;
+    if (!is_int and (arg.kind != .ptr or planted(.div16_ignored_on_pointers))) return met;
     const aligned = arg.number % 16 == 0;
     const expected = aligned and !nospec and !param.noalign;
     if (param.div16 == expected) return met;
