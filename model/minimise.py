@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import z3
 from foldproof.impl.launch import Kind
@@ -14,13 +15,19 @@ FEWEST_FIRST = ((0, 0), (0, 1), (1, 0), (1, 1))
 """Numbers of constants that the launch names and leaves free, the fewest first."""
 
 
-def sizes(largest: Size) -> Iterator[Size]:
-    """Every size up to the largest, the smallest first: candidates count before args, args before constants."""
-    for candidates in range(1, largest.candidates + 1):
-        for args in range(largest.args + 1):
-            for named, free in FEWEST_FIRST:
-                if named <= largest.named and free <= largest.free:
-                    yield Size(candidates, args, named, free)
+def smallest_size(largest: Size, breaks: Callable[[Size], bool]) -> Size | None:
+    """The first size that breaks, fewest candidates first, then args, then constants; None if the largest does not.
+
+    A size that does not break leaves none below it that does: what a smaller scope holds fits into a larger one.
+    """
+    if not breaks(largest):
+        return None
+    candidates = next(n for n in range(1, largest.candidates + 1) if breaks(replace(largest, candidates=n)))
+    wide = replace(largest, candidates=candidates)
+    args = next(m for m in range(largest.args + 1) if breaks(replace(wide, args=m)))
+    room = [(named, free) for named, free in FEWEST_FIRST if named <= largest.named and free <= largest.free]
+    sizes = (Size(candidates, args, named, free) for named, free in room)
+    return next(size for size in sizes if breaks(size))
 
 
 def assumption_count(scope: Scope) -> z3.BitVecRef:
@@ -61,12 +68,11 @@ def _wishes(scope: Scope) -> Iterator[z3.BoolRef]:
             yield arg.number == number
     for index, candidate in enumerate(scope.candidates):
         yield candidate.rank == index
-    for variable in scope.variables():
-        if z3.is_bool(variable):
-            yield z3.Not(variable)
-        else:
-            for number in (0, 1, 2, 3, 4, 16):
-                yield variable == number
+    for const in (*scope.launch.consts, *(c for one in scope.candidates for c in (*one.named, *one.free))):
+        yield const.kind == 0
+        yield from (const.value == number for number in (64, 2, 1, 0))
+    for option in (*scope.launch.options, scope.launch.source, *(c.source for c in scope.candidates)):
+        yield from (option.value == number for number in (0, 1, 8))
 
 
 def smallest_values(solver: z3.Solver, scope: Scope) -> z3.ModelRef:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 
 import msgspec
@@ -12,10 +12,10 @@ from foldproof.impl.cases import Case
 from foldproof.impl.errors import FoldproofError
 from foldproof.impl.policy import Policy, load_policy
 from foldproof.model.decode import Reader
-from foldproof.model.minimise import fewest_assumptions, sizes, smallest_values
+from foldproof.model.minimise import fewest_assumptions, smallest_size, smallest_values
 from foldproof.model.scope import Scope, Size, make_scope
 from foldproof.model.selection import picked
-from foldproof.model.statements import Setting, Statement
+from foldproof.model.statements import Setting
 from foldproof.model.theorems import THEOREMS, Theorem, older
 from foldproof.model.verdict import Counterexample, Status, Verdict
 from foldproof.model.world import SOUND, Flaws
@@ -44,6 +44,11 @@ class Bench:
     _scopes: dict[Size, Scope] = field(default_factory=dict)
     _settings: dict[object, Setting] = field(default_factory=dict)
 
+    @property
+    def witness_size(self) -> Size:
+        """The size of witnesses: two candidates of two args reach every pass of every policy of the zoo."""
+        return replace(self.largest, candidates=min(2, self.largest.candidates), args=min(2, self.largest.args))
+
     def scope(self, size: Size) -> Scope:
         """The scope of a size."""
         if size not in self._scopes:
@@ -69,7 +74,7 @@ def ask(bench: Bench, question: Question) -> Verdict:
     """Proved within the bench's largest size, refuted by the smallest counterexample, or undecided."""
     started = perf_counter()
     largest = bench.largest
-    answer, statement = _refute(bench, question, largest)
+    answer = _refuting(bench, question, largest).check()
     status = {"unsat": Status.PROVED, "sat": Status.REFUTED}.get(str(answer), Status.UNDECIDED)
     found = smallest_counterexample(bench, question) if status == Status.REFUTED else None
     verdict = Verdict(
@@ -83,30 +88,27 @@ def ask(bench: Bench, question: Question) -> Verdict:
         reason="" if status != Status.UNDECIDED else f"the solver gave up after {bench.timeout_ms / 1000:g} s",
     )
     if status == Status.PROVED:
-        verdict = _with_witnesses(bench, question, statement, verdict)
+        verdict = _with_witnesses(bench, question, verdict)
     return msgspec.structs.replace(verdict, seconds=perf_counter() - started)
-
-
-def _refute(bench: Bench, question: Question, size: Size) -> tuple[z3.CheckSatResult, Statement]:
-    setting = bench.setting(question, size)
-    statement = question.theorem.state(setting)
-    solver = bench.solver()
-    solver.add(bench.scope(size).well_formed, statement.premise, z3.Not(statement.conclusion))
-    return solver.check(), statement
 
 
 def smallest_counterexample(bench: Bench, question: Question) -> Counterexample | None:
     """The smallest case within the bench's largest size that breaks the theorem; None if there is none."""
-    for size in sizes(bench.largest):
-        scope, setting = bench.scope(size), bench.setting(question, size)
-        statement = question.theorem.state(setting)
-        solver = bench.solver()
-        solver.add(scope.well_formed, statement.premise, z3.Not(statement.conclusion))
-        if solver.check() == z3.sat:
-            fewest_assumptions(solver, scope)
-            reader = Reader(smallest_values(solver, scope), scope)
-            return _counterexample(reader, question, setting, scope)
-    return None
+    size = smallest_size(bench.largest, lambda size: _refuting(bench, question, size).check() == z3.sat)
+    if size is None:
+        return None
+    scope, solver = bench.scope(size), _refuting(bench, question, size)
+    fewest_assumptions(solver, scope)
+    reader = Reader(smallest_values(solver, scope), scope)
+    return _counterexample(reader, question, bench.setting(question, size), scope)
+
+
+def _refuting(bench: Bench, question: Question, size: Size) -> z3.Solver:
+    """A solver for the cases of the size that break the theorem."""
+    statement = question.theorem.state(bench.setting(question, size))
+    solver = bench.solver()
+    solver.add(bench.scope(size).well_formed, statement.premise, z3.Not(statement.conclusion))
+    return solver
 
 
 def _counterexample(reader: Reader, question: Question, setting: Setting, scope: Scope) -> Counterexample:
@@ -122,10 +124,11 @@ def _counterexample(reader: Reader, question: Question, setting: Setting, scope:
     )
 
 
-def _with_witnesses(bench: Bench, question: Question, statement: Statement, verdict: Verdict) -> Verdict:
+def _with_witnesses(bench: Bench, question: Question, verdict: Verdict) -> Verdict:
     """The proof with a case that meets its premises; undecided, with the reason, if it would be vacuous."""
-    size = bench.largest
-    scope, run = bench.scope(size), bench.setting(question, size).run()
+    size = bench.witness_size
+    setting = bench.setting(question, size)
+    scope, run, statement = bench.scope(size), setting.run(), question.theorem.state(setting)
     solver = bench.solver()
     solver.add(scope.well_formed)
     reached = []

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 
 import z3
 from foldproof.impl.capture import INT_TYPES
@@ -184,6 +185,7 @@ def const_admits(arg: ArgTerm, const: ConstTerm, rules: Rules, flaws: Flaws = SO
     return z3.And(known, z3.If(kind_is(arg.kind, Kind.NONE), none, folded))
 
 
+@cache
 def place_admits(arg: ArgTerm, place: PlaceTerm, rules: Rules, flaws: Flaws = SOUND) -> Bool:
     """The variant places the arg, and the place admits it."""
     unplaced = z3.BoolVal("unplaced-arg-admitted" in flaws)

@@ -231,6 +231,10 @@ class Scope:
     @property
     def well_formed(self) -> Bool:
         """The terms are a valid capture and launch: kinds, ranges, exclusive names, distinct hashes."""
+        return self._well_formed()
+
+    @kept
+    def _well_formed(self) -> Bool:
         parts = [arg.well_formed() for arg in self.launch.args]
         parts += [z3.And(c.present, c.well_formed()) for c in self.launch.consts]
         parts += [_options_well_formed(self.launch.options)]

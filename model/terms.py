@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
+from functools import cache
 from typing import TypeAlias
 
 import z3
@@ -63,6 +64,7 @@ class ConstTerm:
         equal = z3.And(self.kind == other.kind, self.value == other.value)
         return z3.And(self.present == other.present, z3.Implies(self.present, equal))
 
+    @cache  # noqa: B019 (terms live as long as the solver's context)
     def well_formed(self) -> Bool:
         """The kind is one of the five and the value is one of that kind."""
         kind, value = self.kind, self.value
@@ -123,6 +125,7 @@ class ArgTerm:
             code = z3.If(kind_is(self.kind, kind), z3.BitVecVal(TYPES.index(kind.value), TYPE_BITS), code)
         return z3.If(kind_is(self.kind, Kind.NONE), z3.BitVecVal(NO_TYPE, TYPE_BITS), code)
 
+    @cache  # noqa: B019 (terms live as long as the solver's context)
     def well_formed(self) -> Bool:
         """The kind is one of the seven and the number is one of that kind (section 3: else InvalidLaunch)."""
         kind, number = self.kind, self.number
@@ -154,6 +157,7 @@ class ParamTerm:
         switches = ("div16", "nospec", "noalign", "annotated", "range32")
         return cls(z3.BitVec(f"{name}.type", TYPE_BITS), *(z3.Bool(f"{name}.{s}") for s in switches))
 
+    @cache  # noqa: B019 (terms live as long as the solver's context)
     def well_formed(self) -> Bool:
         """The type is a scalar or a pointer; only an integer type is annotated."""
         code = self.type
@@ -184,6 +188,7 @@ class PlaceTerm:
         """A place of which nothing is known."""
         return cls(z3.Bool(f"{name}.on_param"), ParamTerm.fresh(name), ConstTerm.fresh(name))
 
+    @cache  # noqa: B019 (terms live as long as the solver's context)
     def well_formed(self) -> Bool:
         """No name is both a param and a const (else InvalidCapture)."""
         exclusive = z3.Not(z3.And(self.on_param, self.const.present))
