@@ -22,6 +22,7 @@ from foldproof.impl.launch import Kind, Launch
 TIMEOUT_S = 5.0
 START_S = 20.0
 MAX_FAULTS = 4
+SETTLE_S = 0.05
 RECYCLE_BYTES = 64 << 20
 
 
@@ -62,6 +63,7 @@ class ProcessSelector:
         self._talk: Talk | None = None
         self._numbers: dict[Hashable, int] = {}
         self._given = 0
+        self._asked_last: Callable[[], str] = str
 
     def __enter__(self) -> Self:
         """Start the process. Raises `SelectorError` if it does not start, does not greet or speaks another version."""
@@ -168,41 +170,41 @@ class ProcessSelector:
         def fault_of(stop: Stop, place: int, *, reproduced: bool = True) -> Fault:
             return Fault(stop.kind, stop.detail, batch.text_of(place), stop.stderr, reproduced)
 
-        def exchange(places: list[int]) -> Stop | None:
+        def exchange(places: list[int], settle_s: float = 0.0) -> Stop | None:
             stop = self._prepared(batch)
             if stop is None:
                 assert self._talk is not None
                 number = self._numbers[batch.capture_id]
                 question = Question(number, batch.variants, places, answers, batch.wires_of, fault_of)
-                stop = self._talk.exchange(question)
+                stop = self._talk.exchange(question, settle_s)
             if stop is not None:
                 self._kill()
             return stop
 
         while todo and faults < self.max_faults and (stop := exchange(todo)) is not None:
             faults += 1
-            under_way = [i for i in todo[: stop.sent] if answers[i] is None]
             if stop.stray:
                 self.faults.append(Fault(stop.kind, stop.detail, stderr=stop.stderr))
-            elif stop.place is not None:
-                answers[stop.place] = fault_of(stop, stop.place)
-            elif stop.kind == FaultKind.NO_GREETING:
-                answers[todo[0]] = fault_of(stop, todo[0])
-                faults = self.max_faults
-            elif not under_way:
-                # All that was sent is answered, and something else was said: by the last, as far as can be seen.
-                place = todo[stop.sent - 1]
-                answers[place] = fault_of(stop, place, reproduced=stop.sent == 1)
             else:
-                place, stop, reproduced = isolated(stop, under_way, exchange)
+                place, stop, reproduced = culprit(stop, todo, answers, exchange)
                 answers[place] = fault_of(stop, place, reproduced=reproduced)
+            if stop.kind == FaultKind.NO_GREETING:
+                break
             todo = [i for i in todo if answers[i] is None]
+        if answers:
+            self._asked_last = lambda: batch.text_of(len(answers) - 1)
         return [Unasked("too-many-faults") if answer is None else answer for answer in answers]
 
     def _prepared(self, batch: Batch) -> Stop | None:
         """A process that has the capture, or will have it before the next launch."""
         if self._given >= self.recycle_bytes and batch.capture_id not in self._numbers:
             self.close()
+        elif self._talk is not None and self._talk.child.status is not None:
+            child = self._talk.child
+            child.drain()
+            said = f"{child.ending()} after its last answer"
+            self.faults.append(Fault(FaultKind.CRASH, said, self._asked_last(), child.stderr_tail, reproduced=False))
+            self._kill()
         if self._talk is None:
             stop = self._start()
             if stop is not None:
@@ -216,10 +218,25 @@ class ProcessSelector:
         return None
 
 
-def isolated(stop: Stop, under_way: list[int], exchange: Callable[[list[int]], Stop | None]) -> tuple[int, Stop, bool]:
-    """The launch that breaks a fresh process when asked alone, how, and True; else the first that was under way."""
-    for place in under_way:
-        again = exchange([place])
+def culprit(
+    stop: Stop, todo: list[int], answers: list[Answer | None], exchange: Callable[[list[int], float], Stop | None]
+) -> tuple[int, Stop, bool]:
+    """The launch to blame, for what, and whether it broke a fresh process when asked alone.
+
+    If none does it is the first that was without an answer, or the last of all where none was.
+    """
+    if stop.place is not None:
+        return stop.place, stop, True
+    if stop.kind == FaultKind.NO_GREETING:
+        return todo[0], stop, True
+    suspects = [place for place in todo[: stop.sent] if answers[place] is None]
+    first = suspects[0] if suspects else todo[stop.sent - 1]
+    if stop.last is not None:
+        # It may as well have been the launch that was answered last, after its answer.
+        suspects.insert(0, stop.last)
+        answers[stop.last] = None
+    for place in suspects:
+        again = exchange([place], SETTLE_S if place == stop.last else 0.0)
         if again is not None:
             return place, again, True
-    return under_way[0], stop, False
+    return first, stop, False

@@ -34,14 +34,15 @@ WiresOf: TypeAlias = Callable[[list[int]], list[WireLaunch | msgspec.Raw]]
 class Stop(msgspec.Struct, frozen=True):
     """Why a conversation cannot go on.
 
-    `place` is the launch to blame where the answers say which, `sent` how many launches of the exchange were sent.
-    `stray`: it belongs to no launch of this exchange.
+    `place` is the launch to blame where the answers say which, `last` the one answered last before it, `sent` how
+    many launches of the exchange were sent. `stray`: it belongs to no launch of this exchange.
     """
 
     kind: FaultKind
     detail: str
     stderr: str = ""
     place: int | None = None
+    last: int | None = None
     sent: int = 0
     stray: bool = False
 
@@ -110,18 +111,21 @@ class Talk:
         self._out = memoryview(b"")
         self._in = bytearray()
         self._first = self._sent = self._answered = self._written = 0
+        self._last: int | None = None
 
     def queue(self, message: bytes) -> None:
         """Send this before the next launches."""
         self._queued += message
 
-    def exchange(self, question: Question) -> Stop | None:
+    def exchange(self, question: Question, settle_s: float = 0.0) -> Stop | None:
         """Ask for the launches and write their answers to their places; None when all are answered.
 
-        An answer whose pick is out of range is a fault of that launch alone, and no reason to stop.
+        What the process does within `settle_s` after the last answer counts too. An answer whose pick is out of range
+        is a fault of that launch alone, and no reason to stop.
         """
         self._first += self._sent
         self._sent = self._answered = self._written = 0
+        self._last = None
         self.child.pardon()
         child, count = self.child, len(question.places)
         deadline = time.monotonic() + self.timeout_s
@@ -144,12 +148,21 @@ class Talk:
             if left <= 0:
                 return self._late()
             child.wait(left, writing=len(self._out) > 0)
-        if data := child.read():
+        return self._rest(question, settle_s)
+
+    def _rest(self, question: Question, settle_s: float) -> Stop | None:
+        """What comes after the last answer, and should not."""
+        if settle_s > 0:
+            self.child.wait(settle_s)
+        data = self.child.read()
+        if data:
             return self._take(data, question)
+        if data == b"":
+            return self._stop(FaultKind.CRASH, f"{_ending(self.child)} after its last answer")
         return self._stop(FaultKind.GARBAGE, f"unasked text: {_shown(self._in)}") if self._in else None
 
     def _stop(self, kind: FaultKind, detail: str, place: int | None = None, *, stray: bool = False) -> Stop:
-        return Stop(kind, detail, self.child.stderr_tail, place, self._sent, stray)
+        return Stop(kind, detail, self.child.stderr_tail, place, self._last, self._sent, stray)
 
     def _send(self, question: Question) -> None:
         while True:
@@ -238,6 +251,7 @@ class Talk:
                 why = f"pick {pick} of {variants} variants"
                 answers[place] = question.fault_of(self._stop(FaultKind.OUT_OF_RANGE, why), place)
             self._answered += 1
+            self._last = place
         return None
 
 
