@@ -203,6 +203,8 @@ def _words(picks: Picks, universe: Universe) -> npt.NDArray[np.intp]:
 
 def _outcomes(decisions: Decisions) -> dict[str, int]:
     """How often the reference answered with each strictness or error."""
-    counts = {name or "no strictness": int((decisions.strictness == code).sum()) for code, name in enumerate(STRICTNESS_CODES)}
+    counts = {
+        name or "no strictness": int((decisions.strictness == code).sum()) for code, name in enumerate(STRICTNESS_CODES)
+    }
     counts |= {pick_text(pick): int((decisions.picks == pick).sum()) for pick in (MISSING, AMBIGUOUS)}
     return {name: count for name, count in counts.items() if count}

@@ -153,6 +153,8 @@ def random_variant(draw: random.Random, number: int, shape: LaunchShape, args: l
     if draw.random() < 0.3:
         consts["FREE"] = Const(int_=draw.choice([1, 2]))
     params = [place for place in places.values() if isinstance(place, Param)]
+    if draw.random() < 0.1:
+        params.append(Param("extra", "i32", False, False))  # no launch names it
     draw.shuffle(params)
     return Variant(
         "k" if draw.random() < 0.95 else "other",

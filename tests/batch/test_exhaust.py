@@ -19,7 +19,8 @@ from foldproof.impl.batch import MISSING
 from foldproof.impl.cases import case_from, case_to, replay
 from foldproof.impl.policy import zoo_policy
 from foldproof.impl.rules import STRICTEST_FIRST, refusal
-from foldproof.props.exhaust import NO_ANSWER, Block, Picks, ReferenceSelector, Tally, exhaust
+from foldproof.props.exhaust import Block, Picks, ReferenceSelector, exhaust
+from foldproof.props.tally import NO_ANSWER, Tally
 from foldproof.props.universe import Universe
 
 THREE_PASS, SINGLE_GUARD = zoo_policy("three-pass"), zoo_policy("single-guard")
@@ -133,11 +134,17 @@ def test_a_selector_that_fails_or_answers_out_of_range_is_counted_by_kind() -> N
 
 def test_findings_are_the_smallest_in_order_however_many_there_are() -> None:
     every = exhaust(ReferenceSelector(SINGLE_GUARD), SMALL, THREE_PASS, keep=10**6)
-    few = exhaust(ReferenceSelector(SINGLE_GUARD), SMALL, THREE_PASS, keep=3)
-    assert len(every.findings) == every.disagreements > 3
+    assert len(every.findings) == every.disagreements > 60
     assert [f.rank for f in every.findings] == sorted(f.rank for f in every.findings)
-    assert few.findings == every.findings[:3]
-    assert exhaust(ReferenceSelector(SINGLE_GUARD), SMALL, THREE_PASS, keep=0).findings == ()
+    for keep in (0, 3, 60):
+        assert exhaust(ReferenceSelector(SINGLE_GUARD), SMALL, THREE_PASS, keep=keep).findings == every.findings[:keep]
+
+
+def test_a_finding_among_fewer_different_variants_is_smaller() -> None:
+    tally = exhaust(ReferenceSelector(SINGLE_GUARD), Universe(3, 2, 0), THREE_PASS, keep=10**6)
+    different = [len({v.hash.partition("-")[0] for v in f.case.capture.kernels}) for f in tally.findings]
+    assert different == sorted(different)
+    assert set(different) == {2, 3}
 
 
 def test_shards_add_up_to_the_whole_in_any_order_and_survive_a_process_border() -> None:
