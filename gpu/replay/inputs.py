@@ -105,7 +105,8 @@ def payload(seed: int, fn: str, region: Region, cls: SetClass, index: int) -> By
 def _raw(philox: np.random.Philox, dtype: str, count: int) -> Words:
     width = np.dtype(dtype).itemsize
     words: Words = np.asarray(philox.random_raw(-(-count * width // 8)), np.uint64)
-    return words.view(np.dtype(dtype))[:count]
+    narrow: Words = words.view(np.dtype(dtype))[:count]
+    return narrow
 
 
 def _floats(philox: np.random.Philox, form: _Float, count: int, kind: str) -> Words:
