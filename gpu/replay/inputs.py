@@ -139,7 +139,9 @@ def _moderate(raw: Words, form: _Float, *, spread: int) -> Words:
     span = min(bias + spread // 2, (1 << form.exponent) - 2) - low + 1
     field = (raw >> np.asarray(form.mantissa, dtype)) & np.asarray((1 << form.exponent) - 1, dtype)
     exponent = (field % np.asarray(span, dtype) + np.asarray(low, dtype)) << np.asarray(form.mantissa, dtype)
-    return (raw & np.asarray(form.sign | ((1 << form.mantissa) - 1), dtype)) | exponent.astype(dtype)
+    kept: Words = raw & np.asarray(form.sign | ((1 << form.mantissa) - 1), dtype)
+    moderate: Words = kept | exponent.astype(dtype)
+    return moderate
 
 
 def _without_top(raw: Words, form: _Float) -> Words:
