@@ -116,6 +116,7 @@ class Channel:
     def _receive(self, size: int, timeout_s: float, answers: int = 0) -> bytes | Halt:
         """`size` bytes from the worker, which may take `timeout_s` for each step of its progress."""
         child, progress = self.child, (0, 0, 0)
+        glance_s = timeout_s / 8
         deadline = time.monotonic() + timeout_s
         while len(self._in) < size:
             ended = child.ended
@@ -123,18 +124,15 @@ class Channel:
             if data:
                 self._in += data
             elif data == b"" or ended:
-                child.wait(0.5, reading=False)
-                child.drain()
                 return self._halt(FaultKind.CRASH, child.ending())
             elif child.floods(answers):
                 return self._halt(FaultKind.STDERR_FLOOD, f"{child.stderr_seen} bytes on stderr")
-            elif time.monotonic() >= deadline:
-                now = PROGRESS.unpack_from(self._memory, 0)
-                if now == progress:
-                    return self._halt(FaultKind.TIMEOUT, f"no return within {timeout_s:g} s")
+            elif (now := PROGRESS.unpack_from(self._memory, 0)) != progress:
                 progress, deadline = now, time.monotonic() + timeout_s
+            elif time.monotonic() >= deadline:
+                return self._halt(FaultKind.TIMEOUT, f"no return within {timeout_s:g} s")
             else:
-                child.wait(deadline - time.monotonic())
+                child.wait(min(glance_s, deadline - time.monotonic()))
         got, self._in = self._in[:size], self._in[size:]
         return got
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import resource
 import secrets
 import select
 import signal
@@ -25,6 +26,7 @@ READ_BYTES = 1 << 18
 STDERR_KEPT = 4096
 KILL_S = 2.0
 GRACE_S = 1.0
+END_S = 1.0
 STDERR_FREE = 1 << 20
 STDERR_PER_ANSWER = 4096
 TOKEN = "FOLDPROOF_SELECTOR_RUN"  # noqa: S105  # no secret: the name of a variable that marks descendants
@@ -66,6 +68,8 @@ class Child:
             process.stderr.fileno(),
         )
         self._pidfd = os.pidfd_open(self.pid)
+        with contextlib.suppress(OSError):  # a core file a crash would slow a campaign and fill a disk
+            resource.prlimit(self.pid, resource.RLIMIT_CORE, (0, 0))
         for end in (self.stdin, self.stdout, self.stderr):
             os.set_blocking(end, False)
         for end in (self.stdin, self.stdout):
@@ -172,11 +176,20 @@ class Child:
             code = result.si_status
             self._status = code if result.si_code == os.CLD_EXITED else -code
 
+    def settle(self, timeout_s: float, *, reading: bool = True) -> None:
+        """Wait until it has ended, or (if `reading`) said something more, or time is up."""
+        deadline = time.monotonic() + timeout_s
+        while self.status is None and (left := deadline - time.monotonic()) > 0:
+            if self.wait(left, reading=reading):
+                return
+
     def ending(self) -> str:
-        """How it ended, in words."""
+        """How it ended, in words. The end of its output and its own are two events, a moment apart: waits for it."""
+        self.settle(END_S, reading=False)
+        self.drain()
         status = self.status
         if status is None:
-            return "still running"
+            return "closed its output"
         return f"killed by signal {-status} ({_signal(-status)})" if status < 0 else f"exited with {status}"
 
     def end(self, grace_s: float) -> bool:
@@ -228,7 +241,7 @@ def end_politely(child: Child, grace_s: float) -> Fault | None:
     while left and time.monotonic() < deadline:
         time.sleep(0.01)
         left = child.descendants()
-    status, ending, tail = child.status, child.ending(), child.stderr_tail
+    status, ending, tail = child.status, child.ending() if exited else "", child.stderr_tail
     child.kill()
     if not exited:
         return Fault(FaultKind.NOT_ENDING, f"still running {grace_s:g} s after the end of input", stderr=tail)

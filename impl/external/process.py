@@ -22,7 +22,7 @@ from foldproof.impl.launch import Kind, Launch
 TIMEOUT_S = 5.0
 START_S = 20.0
 MAX_FAULTS = 4
-SETTLE_S = 0.05
+SETTLE_S = 0.25
 RECYCLE_BYTES = 64 << 20
 
 
@@ -201,7 +201,6 @@ class ProcessSelector:
             self.close()
         elif self._talk is not None and self._talk.child.status is not None:
             child = self._talk.child
-            child.drain()
             said = f"{child.ending()} after its last answer"
             self.faults.append(Fault(FaultKind.CRASH, said, self._asked_last(), child.stderr_tail, reproduced=False))
             self._kill()

@@ -69,7 +69,7 @@ def greeting(child: Child, start_s: float) -> Hello | Stop:
         if data:
             text += data
         if data == b"" or (data is None and ended):
-            return _no_greeting(child, f"{_ending(child)} without a greeting")
+            return _no_greeting(child, f"{child.ending()} without a greeting")
         if left <= 0:
             return _no_greeting(child, f"no greeting within {start_s:g} s")
         if child.floods(0) or len(text) > MAX_LINE:
@@ -87,14 +87,6 @@ def greeting(child: Child, start_s: float) -> Hello | Stop:
 def _no_greeting(child: Child, why: str) -> Stop:
     child.drain()
     return Stop(FaultKind.NO_GREETING, why, child.stderr_tail)
-
-
-def _ending(child: Child) -> str:
-    # The end of the pipe and the end of the process are two events, a moment apart.
-    if not child.ended:
-        child.wait(0.2, reading=False)
-    child.drain()
-    return child.ending() if child.status is not None else "stdout closed"
 
 
 def _shown(data: bytes | bytearray) -> str:
@@ -141,7 +133,7 @@ class Talk:
                     deadline = time.monotonic() + self.timeout_s
                 continue
             if data == b"" or ended:
-                return self._stop(FaultKind.CRASH, f"{_ending(child)} before all launches were answered")
+                return self._stop(FaultKind.CRASH, f"{child.ending()} before all launches were answered")
             if child.floods(self._answered):
                 return self._stop(FaultKind.STDERR_FLOOD, f"{child.stderr_seen} bytes on stderr")
             left = deadline - time.monotonic()
@@ -153,12 +145,12 @@ class Talk:
     def _rest(self, question: Question, settle_s: float) -> Stop | None:
         """What comes after the last answer, and should not."""
         if settle_s > 0:
-            self.child.wait(settle_s)
+            self.child.settle(settle_s)
         data = self.child.read()
         if data:
             return self._take(data, question)
         if data == b"":
-            return self._stop(FaultKind.CRASH, f"{_ending(self.child)} after its last answer")
+            return self._stop(FaultKind.CRASH, f"{self.child.ending()} after its last answer")
         return self._stop(FaultKind.GARBAGE, f"unasked text: {_shown(self._in)}") if self._in else None
 
     def _stop(self, kind: FaultKind, detail: str, place: int | None = None, *, stray: bool = False) -> Stop:

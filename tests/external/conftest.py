@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from foldproof.impl import Capture, Launch
 
 ROOT = Path(__file__).parents[2]
 SHARED = ROOT.parent / "shared"
@@ -22,12 +23,29 @@ def zig_build() -> ModuleType:
     """The build script of the Zig selector."""
     if importlib.util.find_spec("ziglang") is None:
         pytest.skip("needs the package ziglang")
-    spec = importlib.util.spec_from_file_location("zig_build", ROOT / "selectors/zig/build.py")
+    return _module(ROOT / "selectors/zig/build.py")
+
+
+def _module(file: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(file.stem, file)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="session")
+def case() -> Callable[..., tuple[Capture, list[Launch]]]:
+    """`case(seed, launches=12)`: a random capture, and launches that are likely to fit it."""
+    function: Callable[..., tuple[Capture, list[Launch]]] = _module(Path(__file__).with_name("generated.py")).case
+    return function
+
+
+@pytest.fixture(scope="session")
+def reference() -> tuple[str, ...]:
+    """The command of the reference behind the protocol; its last word is the policy."""
+    return REFERENCE
 
 
 @pytest.fixture(scope="session")
@@ -69,6 +87,19 @@ def compile_c(c_compiler: tuple[str, ...]) -> Callable[..., Path]:
         return out
 
     return run
+
+
+@pytest.fixture(scope="session")
+def alive() -> Callable[[int], bool]:
+    """Whether a process runs; a zombie that its new parent has not collected runs no more."""
+
+    def runs(pid: int) -> bool:
+        try:
+            return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+        except (FileNotFoundError, ProcessLookupError):
+            return False
+
+    return runs
 
 
 @pytest.fixture(scope="session")

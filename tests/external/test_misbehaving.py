@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -20,6 +19,7 @@ CAPTURE = capture_from(
     {"kernels": [{"fn": "k", "hash": h, "num_warps": 4, "params": [PARAM], "consts": {}} for h in ("a", "b")]}
 )
 TIMEOUT_S = 1.5
+Alive = Callable[[int], bool]
 
 
 def launch(value: int, kind: Kind = Kind.I32) -> Launch:
@@ -136,6 +136,24 @@ def test_a_crash_that_does_not_come_again_is_told_as_such(tmp_path: Path) -> Non
     assert sum(isinstance(answer, Reply) for answer in answers) == 19
 
 
+def test_answers_come_in_any_order_and_never_more_than_1024_launches_wait(tmp_path: Path) -> None:
+    with selector("window", str(tmp_path / "most")) as under_test:
+        answers = under_test.ask("c", CAPTURE, [launch(value) for value in range(5000)])
+    assert [answer.pick for answer in answers if isinstance(answer, Reply)] == [0, 1] * 2500
+    assert (tmp_path / "most").read_text() == "1024"
+
+
+def test_a_process_that_holds_many_captures_is_replaced(reference: tuple[str, ...]) -> None:
+    with ProcessSelector(reference, recycle_bytes=1000) as under_test:
+        picks = [answer.pick for i in range(12) for answer in under_test.ask(i % 5, CAPTURE, [launch(i)])]  # type: ignore[union-attr]
+        first = under_test.ask(0, CAPTURE, [launch(1)])[0]
+    assert picks == [0] * 12
+    # Numbers start again with each process: a low one shows that this is not the first.
+    assert isinstance(first, Reply)
+    assert first.id < 6
+    assert under_test.faults == []
+
+
 def test_after_a_fault_the_next_batch_runs_in_a_fresh_process() -> None:
     with selector("segfault") as under_test:
         under_test.ask("c", CAPTURE, [launch(666)])
@@ -176,28 +194,19 @@ def test_a_bad_exit_status_at_the_end_is_told() -> None:
     ]
 
 
-def test_a_process_that_leaves_the_group_does_not_outlive_the_run(tmp_path: Path) -> None:
+def test_a_process_that_leaves_the_group_does_not_outlive_the_run(tmp_path: Path, alive: Alive) -> None:
     note = tmp_path / "pid"
     with selector("leaves", str(note)) as under_test:
         under_test.ask("c", CAPTURE, [launch(1)])
-        assert _alive(int(note.read_text()))
+        assert alive(int(note.read_text()))
     assert [fault.kind for fault in under_test.faults] == [FaultKind.LEFT_PROCESSES]
-    assert not _alive(int(note.read_text()))
+    assert not alive(int(note.read_text()))
 
 
-def test_a_forked_process_that_holds_the_pipes_neither_hangs_the_caller_nor_survives(tmp_path: Path) -> None:
+def test_a_forked_process_that_holds_the_pipes_neither_hangs_nor_survives(tmp_path: Path, alive: Alive) -> None:
     note = tmp_path / "pid"
     with selector("fork", str(note), max_faults=1) as under_test:
         (fault,) = under_test.ask("c", CAPTURE, [launch(666)])
     assert isinstance(fault, Fault)
     assert (fault.kind, "exited with 3" in fault.detail) == (FaultKind.CRASH, True)
-    assert not _alive(int(note.read_text()))
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    # A zombie that its new parent has not collected runs no more.
-    return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    assert not alive(int(note.read_text()))
