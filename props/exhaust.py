@@ -31,8 +31,8 @@ from foldproof.impl.select import Selection, decide
 from foldproof.props.tally import NO_ANSWER, Finding, Tally, pick_text
 from foldproof.props.universe import Universe
 
-BLOCK_DECISIONS = 1 << 18
-"""Decisions in one block: some tens of MB of arrays, whatever the size of the universe."""
+BLOCK_DECISIONS = 1 << 16
+"""Decisions in one block: a few MB of arrays, which stay near the core, whatever the size of the universe."""
 Picks = npt.NDArray[np.int32]
 
 

@@ -102,14 +102,12 @@ class Universe:
 
     def capture(self, number: int) -> Capture:
         """One capture. Hashes are kind, then place: the order of hashes is not the candidate order."""
-        return Capture(tuple(self._variant(kind, place) for place, kind in enumerate(self._kinds_of(number))))
+        return Capture(tuple(self.variant(kind, place) for place, kind in enumerate(self._kinds_of(number))))
 
     def capture_json(self, number: int) -> bytes:
         """The capture as `aot.json` holds it, put together from prepared pieces (a microsecond)."""
         entries = _json_entries(self)
-        return b'{"kernels":[%s]}' % b",".join(
-            entries[kind].replace(b"@", b"%d" % place) for place, kind in enumerate(self._kinds_of(number))
-        )
+        return b'{"kernels":[%s]}' % b",".join(map(tuple.__getitem__, entries, self._kinds_of(number)))
 
     def case(self, capture: int, launch: int) -> Case:
         """One case of the universe, named by its numbers."""
@@ -135,7 +133,8 @@ class Universe:
     def _kinds_of(self, number: int) -> list[int]:
         return [number // self.type_count**place % self.type_count for place in reversed(range(self.variants))]
 
-    def _variant(self, kind: int, place: int) -> Variant:
+    def variant(self, kind: int, place: int) -> Variant:
+        """One variant as it stands at a place of a capture."""
         variant = self.plain_variants[kind]
         return msgspec.structs.replace(variant, hash=f"{variant.hash}-{place}")
 
@@ -186,7 +185,14 @@ def _each_launch(universe: Universe) -> Iterator[Launch]:
 
 
 @cache
-def _json_entries(universe: Universe) -> tuple[bytes, ...]:
-    """Each kind of variant in JSON, with "@" where the place of its hash goes."""
-    kernels = [msgspec.structs.replace(v, hash=f"{v.hash}-@") for v in universe.plain_variants]
-    return tuple(msgspec.json.encode(entry) for entry in capture_to(Capture(tuple(kernels)))["kernels"])
+def _json_entries(universe: Universe) -> tuple[tuple[bytes, ...], ...]:
+    """Each kind of variant in JSON, by place and kind."""
+    return tuple(
+        tuple(
+            msgspec.json.encode(entry)
+            for entry in capture_to(
+                Capture(tuple(universe.variant(kind, place) for kind in range(universe.type_count)))
+            )["kernels"]
+        )
+        for place in range(universe.variants)
+    )

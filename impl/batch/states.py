@@ -30,7 +30,9 @@ class States:
 
     def at(self, which: npt.NDArray[np.integer]) -> States:
         """The states of those numbers."""
-        return States(self.bits[:, which], {key: score[:, which] for key, score in self.scores.items()})
+        return States(
+            self.bits.take(which, axis=1), {key: score.take(which, axis=1) for key, score in self.scores.items()}
+        )
 
     def joined(self, other: States) -> States:
         """State by state both: what either refuses is refused, scores add up."""

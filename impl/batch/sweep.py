@@ -53,7 +53,7 @@ def sweep(verdicts: Verdicts, policy: Policy) -> tuple[npt.NDArray[np.int32], np
         if step.choose[0] == "first" and not step.refuse:
             _first(admissible, picks)
         elif (rows := np.flatnonzero(admissible.any(axis=0))).size:
-            picks[rows] = _choose(admissible[:, rows], verdicts.columns(rows), step)
+            picks[rows] = _choose(admissible.take(rows, axis=1), verdicts.columns(rows), step)
     return picks, strictness_of(verdicts, picks)
 
 

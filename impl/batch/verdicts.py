@@ -42,12 +42,12 @@ class Verdicts:
     traits: Mapping[str, Ints]
 
     def columns(self, which: npt.NDArray[np.intp]) -> Verdicts:
-        """The verdicts of some launches."""
+        """The verdicts of some launches, rows contiguous (which `[:, which]` would not leave them)."""
 
         def cut(array: Ints) -> Ints:
-            return array if array.shape[1] == 1 else array[:, which]
+            return array if array.shape[1] == 1 else array.take(which, axis=1)
 
-        return Verdicts(self.bits[:, which], _map(self.keys, cut), _map(self.traits, cut))
+        return Verdicts(self.bits.take(which, axis=1), _map(self.keys, cut), _map(self.traits, cut))
 
 
 def _map(arrays: Mapping[str, Ints], change: Callable[[Ints], Ints]) -> dict[str, Ints]:
