@@ -8,7 +8,7 @@ bit strings.
 from __future__ import annotations
 
 import numpy as np
-from foldproof.gpu.symbolic.bitview import cat, const_mask, extract, low_mask, zero_extend
+from foldproof.gpu.symbolic.bitview import cat, const_mask, extract, low_mask, select, zero_extend
 from foldproof.gpu.symbolic.graph import Bits, Graph, Ids, Mask
 from foldproof.gpu.symbolic.lanes import Value, nodes_of, value_of
 from foldproof.gpu.symbolic.primitives import Primitive, primitive
@@ -38,6 +38,9 @@ def build(g: Graph, prim: Primitive, nodes: list[Ids], *, folds: bool = True) ->
             out[constant] = g.constant(prim.width, values)
     if prim.arity == 2 and prim.name[-1].isdigit() and prim.name.rpartition(".")[2][0] in "isu":
         identities(g, prim, nodes[0], nodes[1], out)
+    if prim.name == "not.i1":
+        twice = g.op[nodes[0]] == op_of(g, prim)
+        out[twice] = g.a[nodes[0][twice]]
     rest = out == 0
     if rest.all():
         return g.apply(op_of(g, prim), *nodes)
@@ -70,6 +73,8 @@ def identities(g: Graph, prim: Primitive, a: Ids, b: Ids, out: Ids) -> None:
             _zero(g, out, constant & (value == 1), width)
         if op in ("shl", "shr") and width > 8:
             _shifts(g, prim, x, value, constant, width, out)
+        if op in ("add", "and", "or", "xor", "mul"):
+            _into_choice(g, prim, x, y, constant, out)
     same = (a == b) & (out == 0)
     if same.any():
         if op in ("and", "or", "min", "max"):
@@ -80,6 +85,22 @@ def identities(g: Graph, prim: Primitive, a: Ids, b: Ids, out: Ids) -> None:
             out[same] = g.constant(1, 0 if op in ("lt", "ne") else 1)[0]
     if op == "or" and width > 8:
         _disjoint(g, a, b, width, out)
+
+
+def _into_choice(g: Graph, prim: Primitive, x: Ids, y: Ids, constant: Mask, out: Ids) -> None:
+    """An operation of a constant with a choice between constants is a choice between constants."""
+    chosen = constant & (g.op[x] == g.sels[prim.width]) & (out == 0)
+    rows = np.array([row for row in np.flatnonzero(chosen).tolist() if _is_choice(g, int(x[row]))], np.int64)
+    if len(rows):
+        condition, yes, no = (column[x[rows]] for column in (g.a, g.b, g.c))
+        out[rows] = select(g, condition, build(g, prim, [yes, y[rows]]), build(g, prim, [no, y[rows]]), prim.width)
+
+
+def _is_choice(g: Graph, node: int, depth: int = 8) -> bool:
+    kind = int(g.op[node])
+    if kind in g.consts.values():
+        return True
+    return depth > 0 and kind in g.sels.values() and all(_is_choice(g, int(c[node]), depth - 1) for c in (g.b, g.c))
 
 
 def _put(out: Ids, where: Mask, nodes: Ids) -> None:

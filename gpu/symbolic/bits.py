@@ -24,7 +24,7 @@ from foldproof.gpu.symbolic.normal import Domain
 from foldproof.gpu.symbolic.program import Kernel
 from foldproof.gpu.symbolic.reader import read_ptx
 from foldproof.gpu.symbolic.sass import contracts_nothing
-from foldproof.gpu.symbolic.witness import Witness, find_witness
+from foldproof.gpu.symbolic.witness import Searcher, Witness
 from foldproof.impl.capture import Capture, Variant, capture_file, load_capture
 from foldproof.impl.errors import FoldproofError
 from foldproof.impl.rules import Rules, Strictness, refusal
@@ -86,6 +86,7 @@ class _Session:
 
     case: LaunchCase
     comparer: Comparer
+    searcher: Searcher
     grid: Block
     blocks: Sequence[Block]
     scope: str
@@ -192,7 +193,7 @@ class Replay:
                 raise Stop("the launch does not say its grid")
             blocks, scope = blocks_of(case.grid)
             comparer = Comparer(Graph(), allocations(case))
-            self._session = _Session(case, comparer, case.grid, blocks, scope)
+            self._session = _Session(case, comparer, Searcher(comparer, case), case.grid, blocks, scope)
         return self._session
 
     def _run(self, session: _Session, variant: Variant) -> tuple[Run, bool]:
@@ -234,18 +235,16 @@ class Replay:
         modulo += [f"{name} holds indices below {n}, drawn from a fixed seed" for name, n in sorted(pair.case.below.items())]
         if not session.scope.startswith("all"):
             modulo.append("blocks that did not run behave like those that did")
-        contracts = result.contractible and not all(
-            contracts_nothing(run.kernel, self.cubin_path(v.hash)) for run, v in zip((first, second), variants, strict=True)
-        )
         said = msgspec.structs.replace(base, scope=session.scope, modulo=tuple(modulo), rules=result.rules)
         if result.domain is not None:
             level = Level.PROVED if result.domain is Domain.EVERY else Level.PROVED_NO_NAN
-            if contracts:
+            runs = zip((first, second), variants, strict=True)
+            if result.contractible and not all(contracts_nothing(r.kernel, self.cubin_path(v.hash)) for r, v in runs):
                 level, modulo = Level.PROVED_MODULO, [*modulo, "ptxas contracts alike in both"]
             return msgspec.structs.replace(said, level=level, domain=result.domain.value, modulo=tuple(modulo))
         if not len(result.address):
             return msgspec.structs.replace(said, level=Level.DIFFERS_STRUCTURE, reason=result.why)
-        witness = find_witness(comparer, result, session.case, contracts=contracts)
+        witness = session.searcher.find(result, first, second)
         return msgspec.structs.replace(
             said,
             level=Level.DIFFERS if witness is not None else Level.DIFFERS_STRUCTURE,

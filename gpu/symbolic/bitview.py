@@ -83,7 +83,11 @@ def zero_extend(g: Graph, nodes: Ids, source: int, width: int) -> Ids:
 
 
 def select(g: Graph, condition: Ids, yes: Ids, no: Ids, width: int) -> Ids:
-    """`condition ? yes : no` where the branches differ."""
+    """`condition ? yes : no`; one branch where both are equal or the condition is known; never on a negation."""
+    inverse = g.op[condition] == g.op_id("not.i1", 1, 1)
+    if inverse.any():
+        condition = np.where(inverse, g.a[condition], condition)
+        yes, no = np.where(inverse, no, yes), np.where(inverse, yes, no)
     out = yes.copy()
     differ = yes != no
     known = differ & const_mask(g, condition)

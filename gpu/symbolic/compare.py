@@ -166,6 +166,20 @@ class Comparer:
                 raise Stop(f"{region.name} is used by atomics and by plain accesses")
 
 
+def outputs_of(run: Run, regions: tuple[Region, ...], block: int | None = None) -> Ids:
+    """The nodes of every element that a run, or one block of it, wrote."""
+    written = run.memory.written()
+    if block is not None:
+        written = written[run.memory.blocks_at(written) == block]
+    parts = [np.zeros(0, np.int32)]
+    for region in regions:
+        inside = written[(written >= region.start) & (written < region.stop)]
+        at = np.unique(region.start + (inside - region.start) // region.elem * region.elem)
+        if len(at):
+            parts.append(run.memory.final(at, region.elem))
+    return np.concatenate(parts)
+
+
 PRODUCTS = ("mul", "div", "ex2", "rsqrt", "rcp", "sqrt", "lg2", "sin", "cos", "tanh")
 
 

@@ -24,7 +24,8 @@ class Forms:
         self.atoms: dict[int, int] = {}
         self.by_atom: list[int] = []
         self.sets: dict[int, tuple[str, int]] = {}
-        self.numbers: dict[object, int] = {}
+        self.known: dict[tuple[str, object], int] = {}
+        self.count = 0
         self.sums: dict[int, Linear] = {}
 
     def takes(self, name: str) -> bool:
@@ -45,13 +46,16 @@ class Forms:
         used.add("extremum" if words[0] in ("max", "min") else "bitwise")
         is_float = words[-1] in FORMATS
         plain = a if is_float else build(g, prim, [a, b])
-        out = np.zeros(len(a), np.int32)
-        for row, (x, y) in enumerate(zip(a.tolist(), b.tolist(), strict=True)):
-            if not is_float and g.name(int(plain[row])) != prim.name:
-                out[row] = plain[row]  # an identity of bits decided it
-                continue
+        decided = np.zeros(len(a), np.bool_)
+        if not is_float:
+            decided = g.op[plain] != g.op_id(prim.name, prim.width, 2, commutative=prim.commutative)
+        out = plain.copy()
+        rows = np.flatnonzero(~decided)
+        members = []
+        for x, y in zip(a[rows].tolist(), b[rows].tolist(), strict=True):
             one, other = self._set(prim.name, x), self._set(prim.name, y)
-            out[row] = self._of_set(g, prim, one ^ other if words[0] == "xor" else one | other)
+            members.append(one ^ other if words[0] == "xor" else one | other)
+        out[rows] = self._of_sets(g, prim, members)
         return out
 
     def _set(self, name: str, node: int) -> int:
@@ -64,21 +68,33 @@ class Forms:
             self.by_atom.append(node)
         return 1 << atom
 
-    def _of_set(self, g: Graph, prim: Primitive, members: int) -> int:
-        if members == 0:
-            return int(g.constant(prim.width, 0)[0])
-        lone = members & (members - 1) == 0
-        if lone and prim.name.split(".")[-1] not in FORMATS:
-            return self.by_atom[members.bit_length() - 1]
-        node = self._node(g, f"set:{prim.name}", prim.width, members, members)
-        self.sets[node] = (prim.name, members)
-        return node
+    def _of_sets(self, g: Graph, prim: Primitive, sets: list[int]) -> Ids:
+        """The nodes of sets; an empty one is zero, and of one operand the operand, except that extrema of floats stay."""
+        keeps = prim.name.split(".")[-1] in FORMATS
+        fresh = [m for m in dict.fromkeys(sets) if (prim.name, m) not in self.known]
+        proper = []
+        for members in fresh:
+            if members == 0:
+                self.known[prim.name, members] = int(g.constant(prim.width, 0)[0])
+            elif not keeps and members & (members - 1) == 0:
+                self.known[prim.name, members] = self.by_atom[members.bit_length() - 1]
+            else:
+                proper.append(members)
+        lowest = [self.by_atom[(m & -m).bit_length() - 1] for m in proper]
+        nodes = self._nodes(g, f"set:{prim.name}", prim.width, lowest)
+        for members, node in zip(proper, nodes, strict=True):
+            self.known[prim.name, members] = node
+            self.sets[node] = (prim.name, members)
+        return np.array([self.known[prim.name, m] for m in sets], np.int32)
 
-    def _node(self, g: Graph, name: str, width: int, key: object, members: int) -> int:
-        number = self.numbers.setdefault((name, key), len(self.numbers))
-        one = np.zeros(1, np.int32)
-        first = self.by_atom[(members & -members).bit_length() - 1] if members else 0
-        return int(g.intern(g.op_id(name, width, 1), one + np.int32(first), one, one, np.array([number], np.uint64))[0])
+    def _nodes(self, g: Graph, name: str, width: int, operands: list[int]) -> list[int]:
+        """New nodes, one for each operand given (a node that the form depends on)."""
+        if not operands:
+            return []
+        zero = np.zeros(len(operands), np.int32)
+        numbers = np.arange(self.count, self.count + len(operands), dtype=np.uint64)
+        self.count += len(operands)
+        return [int(n) for n in g.intern(g.op_id(name, width, 1), np.array(operands, np.int32), zero, zero, numbers)]
 
     def _linear(self, g: Graph, prim: Primitive, op: str, a: Ids, b: Ids, used: set[str]) -> Ids:
         width = prim.width
@@ -124,12 +140,11 @@ class Forms:
             return int(g.constant(width, constant)[0])
         if len(atoms) == 1 and factors[0] == 1 and constant == 0:
             return int(atoms[0])
-        key = (atoms.tobytes(), factors.tobytes(), constant)
-        number = self.numbers.setdefault((f"sum{width}", key), len(self.numbers))
-        zero = np.zeros(1, np.int32)
-        op = g.op_id(f"sum{width}", width, 1)
-        node = int(g.intern(op, atoms[:1], zero, zero, np.array([number], np.uint64))[0])
-        self.sums[node] = form
+        key = (f"sum{width}", (atoms.tobytes(), factors.tobytes(), constant))
+        node = self.known.get(key)
+        if node is None:
+            node = self.known[key] = self._nodes(g, f"sum{width}", width, [int(atoms[0])])[0]
+            self.sums[node] = form
         return node
 
 

@@ -128,35 +128,42 @@ class Graph:
         second = (b.astype(np.uint64) << _HALF) | a.astype(np.uint64)
         slot = self._slots(first, second, imm)
         found = self._table[slot]
-        out = np.where(self._same(found, first, second, imm), found, 0)
-        todo = np.flatnonzero(out == 0)
+        same = self._same(found, first, second, imm)
+        if same.all():
+            return found
+        out = np.where(same, found, 0)
+        todo = np.flatnonzero(~same)
+        found = found[todo]
         while len(todo):
-            at = slot[todo]
-            found = self._table[at]
-            same = self._same(found, first[todo], second[todo], imm[todo])
-            out[todo[same]] = found[same]
             fresh = np.flatnonzero(found < 0)
             if len(fresh):
-                where = at[fresh]
+                rows = todo[fresh]
+                where = slot[rows]
                 self._table[where] = fresh
-                won = fresh[self._table[where] == fresh]
-                last = self.count + len(won)
-                ids = np.arange(self.count, last, dtype=np.int32)
-                self._table[at[won]] = ids
-                rows, new = todo[won], slice(self.count, last)
+                won = self._table[where] == fresh
+                rows, where = rows[won], where[won]
+                new = slice(self.count, self.count + len(rows))
+                ids = np.arange(new.start, new.stop, dtype=np.int32)
+                self._table[where] = ids
                 self._first[new], self._second[new], self.imm[new] = first[rows], second[rows], imm[rows]
                 self.width[new], self.line[new] = self.ops[op].width, self.current_line
                 below = np.maximum(self.level[a[rows]], self.level[b[rows]])
                 self.level[new] = np.maximum(below, self.level[c[rows]]) + 1
-                self.count = last
+                self.count = new.stop
                 out[rows] = ids
-            todo = todo[out[todo] == 0]
-            # A slot that this round filled may hold the equal of a lane that lost it: such a lane looks again.
-            again = self._table[slot[todo]]
-            same = self._same(again, first[todo], second[todo], imm[todo])
-            out[todo[same]] = again[same]
-            todo = todo[~same]
+                todo = todo[out[todo] == 0]
+                if not len(todo):
+                    break
+                # A lane that lost its slot in this round looks at it again: the winner may be its equal.
+                found = self._table[slot[todo]]
+                same = self._same(found, first[todo], second[todo], imm[todo])
+                out[todo[same]] = found[same]
+                todo = todo[~same]
             slot[todo] = (slot[todo] + 1) & (len(self._table) - 1)
+            found = self._table[slot[todo]]
+            same = self._same(found, first[todo], second[todo], imm[todo])
+            out[todo[same]] = found[same]
+            todo, found = todo[~same], found[~same]
         return out
 
     def _same(self, found: Ids, first: Bits, second: Bits, imm: Bits) -> Mask:

@@ -113,7 +113,8 @@ class Shared:
         written, writer = self.written[flat], self.writer[flat]
         other = ((written >> EPOCH) >= (when >> EPOCH)) & (writer != who)
         other &= (writer >> 5 != who >> 5) | (written >= when)
-        other &= self._differs(flat, node, part)
+        asked = np.flatnonzero(other)
+        other[asked] = _differ(self.g, self.node[flat[asked]], self.part[flat[asked]], node[asked], part[asked])
         reader, read_at, warp = self.reader[flat], self.read_at[flat], self.reader_warp[flat]
         read = ((read_at >> EPOCH) >= (when >> EPOCH)) & (reader != who) & ((warp != who >> 5) | (read_at >= when))
         read &= reader != -1
@@ -122,11 +123,8 @@ class Shared:
         self.node[flat], self.part[flat] = node, part
         self.writer[flat] = who
         self.written[flat] = PENDING if pending else when
-        if self._differs(flat, node, part).any():
+        if _differ(self.g, self.node[flat], self.part[flat], node, part).any():
             raise Stop("a race: two threads write different values to one place of shared memory", line)
-
-    def _differs(self, flat: NDArray[np.int64], node: Ids, part: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        return _differ(self.g, self.node[flat], self.part[flat], node, part)
 
     def settle(self, index: NDArray[np.int64], clock: NDArray[np.int64], *, reads: bool = False) -> None:
         """Asynchronous accesses that were waited for become ordinary ones at `clock`."""
@@ -330,6 +328,16 @@ class Global:
         """Addresses of all units written, ascending."""
         found = [p * PAGE + np.flatnonzero(self.pages[p].writer >= 0) * self.unit for p in sorted(self.pages)]
         return np.concatenate(found).astype(np.int64) if found else np.zeros(0, np.int64)
+
+    def blocks_at(self, address: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The number of the block that wrote each address last; -1 where none did."""
+        out = np.full(len(address), -1, np.int64)
+        for p in np.unique(address // PAGE):
+            page = self.pages.get(int(p))
+            if page is not None:
+                mine = address // PAGE == p
+                out[mine] = page.writer[(address[mine] % PAGE) // self.unit] >> 12
+        return out
 
     def final(self, address: NDArray[np.int64], size: int) -> Ids:
         """Nodes of the final content, `size` bytes at each address; no check of who wrote it."""

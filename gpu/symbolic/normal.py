@@ -55,6 +55,7 @@ class Normaliser:
         self.g, self.regions, self.domain, self.forms = g, regions, domain, forms
         self.to = np.zeros(0, np.int32)
         self.used: set[str] = set()
+        self.answers: dict[str, dict[int, bool]] = {}
         self.orders = Orders(self)
 
     def __call__(self, roots: Ids) -> Ids:
@@ -183,8 +184,12 @@ class Normaliser:
 
         Results of arithmetic are, in every domain; inputs declared in that format are in the domain without NaN.
         """
-        answers: dict[int, bool] = {}
-        return np.array([self._number(int(n), kind, answers) for n in nodes], np.bool_)
+        answers = self.answers.setdefault(kind, {})
+        return np.array([self._number(n, kind, answers) for n in nodes.tolist()], np.bool_)
+
+    def is_number(self, node: int, kind: str) -> bool:
+        """`numbers` of one node."""
+        return self._number(node, kind, self.answers.setdefault(kind, {}))
 
     def _number(self, node: int, kind: str, answers: dict[int, bool]) -> bool:
         found = answers.get(node)
@@ -203,9 +208,9 @@ class Normaliser:
         if op.name.startswith("sel"):
             return self._number(int(g.b[node]), kind, answers) and self._number(int(g.c[node]), kind, answers)
         if op.name == "cat32" and kind == "f32" and int(g.b[node]) == int(g.constant(16, 0)[0]):
-            return self.domain is Domain.NO_NAN and self._number(int(g.a[node]), "bf16", {})
+            return self.domain is Domain.NO_NAN and self.is_number(int(g.a[node]), "bf16")
         if op.name in ("cvt.f32.bf16", "cvt.f32.f16") and kind == "f32":
-            return self.domain is Domain.NO_NAN and self._number(int(g.a[node]), words[-1], {})
+            return self.domain is Domain.NO_NAN and self.is_number(int(g.a[node]), words[-1])
         return words[-1] == kind and words[0] in CANONICAL
 
     def format_at(self, address: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,8 +12,24 @@ from foldproof.gpu.symbolic.graph import Ids
 if TYPE_CHECKING:
     from foldproof.gpu.symbolic.normal import Normaliser
 
-Pairs = frozenset[tuple[int, int]]
-"""(value node, index) of each candidate."""
+LARGEST_INDEX = 1 << 17
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Candidates (value node, index) as sets of bits: numbers of pairs, and their indices."""
+
+    members: int
+    indices: int
+
+    def __or__(self, other: Pairs) -> Pairs:
+        return Pairs(self.members | other.members, self.indices | other.indices)
+
+    @property
+    def distinct(self) -> bool:
+        """Whether no index stands for two values."""
+        return self.members.bit_count() == self.indices.bit_count()
+
 
 
 class Orders:
@@ -21,8 +38,10 @@ class Orders:
     def __init__(self, n: Normaliser) -> None:
         self.n = n
         self.partners: dict[int, set[tuple[int, int]]] = {}
+        self.inputs: dict[int, bool] = {}
         self.winners: dict[int, tuple[str, Pairs]] = {}
-        self.numbers: dict[tuple[str, Pairs], int] = {}
+        self.nodes: dict[tuple[str, str, Pairs], int] = {}
+        self.pairs: dict[tuple[int, int], int] = {}
 
     def learn(self, cone: Ids) -> None:
         """Note which pairs are chosen between by one condition: the values and the indices of a comparison."""
@@ -71,7 +90,7 @@ class Orders:
             if indices is not None and chosen != indices:
                 continue
             pairs_all = sides[0] | sides[1]
-            if len({i for _, i in pairs_all}) != len(pairs_all) or not self._numbers(pairs_all):
+            if not pairs_all.distinct:
                 continue
             return self._node(kind, "value" if mine == values else "index", pairs_all, 32)
         return None
@@ -82,7 +101,7 @@ class Orders:
             for kind in ("max", "min"):
                 values = (second, first) if kind == "max" else (first, second)
                 sides = [self._pairs(kind, v, i) for v, i in zip(values, (yes, no), strict=True)]
-                if sides[0] is not None and sides[1] is not None and not (len(sides[0]) == 1 and len(sides[1]) == 1):
+                if sides[0] is not None and sides[1] is not None and (sides[0].members.bit_count() > 1 or sides[1].members.bit_count() > 1):
                     return values
         return None
 
@@ -103,7 +122,7 @@ class Orders:
             return None
         inner = _members(self.n.forms.sets[both][1], self.n.forms.by_atom)
         equal = next((m for m in inner if g.name(m) == "setp.eq.f32"), None)
-        before = next((m for m in inner if g.name(m) == "lt.s32"), None)
+        before = next((m for m in inner if g.name(m) in ("lt.s32", "lt.u32")), None)
         if len(inner) != 2 or equal is None or before is None:
             return None
         first, second = int(g.a[less]), int(g.b[less])
@@ -118,29 +137,30 @@ class Orders:
         if won is not None:
             fits = won[0] == kind and self.winners.get(value, ("", None))[1] == won[1]
             return won[1] if fits else None
-        if not const_mask(g, np.array([index], np.int32))[0] or g.width[index] != 32 or g.imm[index] >= 1 << 31:
+        if not const_mask(g, np.array([index], np.int32))[0] or g.width[index] != 32 or g.imm[index] >= LARGEST_INDEX:
             return None
-        return None if value in self.winners else frozenset({(value, int(g.imm[index]))})
+        if value in self.winners or not self._input(value):
+            return None
+        number = self.pairs.setdefault((value, int(g.imm[index])), len(self.pairs))
+        return Pairs(1 << number, 1 << int(g.imm[index]))
 
-    def _numbers(self, pairs: Pairs) -> bool:
-        """No value is a NaN: inputs, numbers, or inputs widened exactly; a computed value may be one."""
-        g = self.n.g
-        for value, _ in pairs:
-            name = g.name(value)
-            if not (
-                name.startswith(("input", "const", "cat32")) and self.n.numbers(np.array([value], np.int32), "f32")[0]
-            ):
-                return False
-        return True
+    def _input(self, value: int) -> bool:
+        """Whether a value is no NaN: an input, or one widened exactly; a computed value may be a NaN."""
+        found = self.inputs.get(value)
+        if found is None:
+            plain = self.n.g.name(value).startswith(("input", "const", "cat32"))
+            found = self.inputs[value] = plain and self.n.is_number(value, "f32")
+        return found
 
     def _node(self, kind: str, what: str, pairs: Pairs, width: int) -> int:
-        g = self.n.g
-        number = self.numbers.setdefault((kind, pairs), len(self.numbers))
-        zero, some = np.zeros(1, np.int32), np.array([min(v for v, _ in pairs)], np.int32)
-        op = g.op_id(f"arg{kind}.{what}", width, 1)
-        node = int(g.intern(op, some, zero, zero, np.array([number], np.uint64))[0])
-        self.winners[node] = kind, pairs
-        return node
+        found = self.nodes.get((kind, what, pairs))
+        if found is None:
+            g, zero = self.n.g, np.zeros(1, np.int32)
+            op, number = g.op_id(f"arg{kind}.{what}", width, 1), np.array([len(self.nodes)], np.uint64)
+            some = zero + np.int32(next(v for v, _ in self.pairs))
+            found = self.nodes[kind, what, pairs] = int(g.intern(op, some, zero, zero, number)[0])
+            self.winners[found] = kind, pairs
+        return found
 
 
 def _members(bits: int, by_atom: list[int]) -> list[int]:
@@ -155,4 +175,4 @@ def _members(bits: int, by_atom: list[int]) -> list[int]:
 def _ordered(yes: Pairs, no: Pairs, strict: bool) -> bool:
     """Whether a tie, which takes the second branch exactly when the test is strict, goes to the smaller index."""
     first, second = (no, yes) if strict else (yes, no)
-    return max(i for _, i in first) < min(i for _, i in second)
+    return first.indices.bit_length() <= (second.indices & -second.indices).bit_length() - 1

@@ -111,7 +111,7 @@ def _popc(a: Bits) -> Bits:
 
 def _clz(width: int) -> Function:
     def run(a: Bits) -> Bits:
-        out = np.full(len(a), width, np.uint64)
+        out = np.full(a.shape, width, np.uint64)
         for bit in range(width):
             out = np.where((a >> np.uint64(bit)) & np.uint64(1), np.uint64(width - 1 - bit), out)
         return out

@@ -289,6 +289,8 @@ def choose(instr: Instr) -> Handler:
 
 
 SWAPPED = {"gt": "lt", "ge": "le", "gtu": "ltu", "geu": "leu", "hi": "lt", "hs": "le"}
+INVERTED = {"ltu": "le", "leu": "lt", "neu": "eq"}
+"""a < b or unordered is not b <= a, and so on."""
 UNSIGNED = {"lo": "lt", "ls": "le"}
 
 
@@ -304,6 +306,10 @@ def set_predicate(instr: Instr) -> Handler:
     if kind.endswith("x2") or set(extra) - {"and", "or", "xor"} or len(third) != len(extra):
         raise Stop(f"unknown instruction {instr.opcode}", instr.line)
     name = SWAPPED.get(cmp, UNSIGNED.get(cmp, cmp))
+    inverted = name in INVERTED
+    if inverted:
+        name = INVERTED[name]
+        a, b = (b, a) if name != "eq" else (a, b)
     if is_float:
         ftz = ".ftz" if "ftz" in instr.parts else ""
         prim = primitive(f"setp.{name}{ftz}.{kind}")
@@ -316,6 +322,8 @@ def set_predicate(instr: Instr) -> Handler:
 
     def run(m: Machine, i: Instr, idx: Lanes | None) -> None:
         value = compute(m.g, known, [m.get(a, width, idx, i.line), m.get(b, width, idx, i.line)], [width, width])
+        if inverted:
+            value = compute(m.g, named("not.i1"), [value], [1])
         inverse = compute(m.g, named("not.i1"), [value], [1]) if isinstance(dst, Split) else value
         outs = [(dst.first, value), (dst.second, inverse)] if isinstance(dst, Split) else [(dst, value)]
         for where, result in outs:
