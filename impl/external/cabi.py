@@ -26,8 +26,8 @@ from foldproof.impl.external.answers import (
     knows,
 )
 from foldproof.impl.external.channel import JOB, Channel, Halt, Results, no_results
-from foldproof.impl.external.child import GRACE_S, end_politely
 from foldproof.impl.external.decision import FAULTY, Decided, Decision
+from foldproof.impl.external.ending import GRACE_S, end_politely
 from foldproof.impl.external.records import Encoded, Records, encode
 from foldproof.impl.external.wire import kernels_text
 from foldproof.impl.launch import Kind, Launch

@@ -19,13 +19,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from foldproof.impl.errors import one_line
-from foldproof.impl.external.answers import Fault, FaultKind, SelectorError
+from foldproof.impl.external.answers import SelectorError
 
 PIPE_BYTES = 1 << 20
 READ_BYTES = 1 << 18
 STDERR_KEPT = 4096
 KILL_S = 2.0
-GRACE_S = 1.0
 END_S = 1.0
 STDERR_FREE = 1 << 20
 STDERR_PER_ANSWER = 4096
@@ -67,7 +66,7 @@ class Child:
             process.stdout.fileno(),
             process.stderr.fileno(),
         )
-        self._pidfd = os.pidfd_open(self.pid)
+        self._pidfd = _watched(process)
         with contextlib.suppress(OSError):  # a core file a crash would slow a campaign and fill a disk
             resource.prlimit(self.pid, resource.RLIMIT_CORE, (0, 0))
         for end in (self.stdin, self.stdout, self.stderr):
@@ -233,21 +232,14 @@ class Child:
         return -1
 
 
-def end_politely(child: Child, grace_s: float) -> Fault | None:
-    """End a process that has no launches left; the fault, if it does not exit well or leaves processes behind."""
-    deadline = time.monotonic() + grace_s
-    exited = child.end(grace_s)
-    left = child.descendants() if exited else []
-    while left and time.monotonic() < deadline:
-        time.sleep(0.01)
-        left = child.descendants()
-    status, ending, tail = child.status, child.ending() if exited else "", child.stderr_tail
-    child.kill()
-    if not exited:
-        return Fault(FaultKind.NOT_ENDING, f"still running {grace_s:g} s after the end of input", stderr=tail)
-    if left:
-        return Fault(FaultKind.LEFT_PROCESSES, f"ended, and left {len(left)} processes running", stderr=tail)
-    return Fault(FaultKind.CRASH, f"{ending} after the end of input", stderr=tail) if status else None
+def _watched(process: subprocess.Popen[bytes]) -> int:
+    try:
+        return os.pidfd_open(process.pid)
+    except OSError as problem:
+        process.kill()
+        process.communicate()
+        why = f"cannot be watched: {problem.strerror}"
+        raise SelectorError(why, fix="run on Linux 5.3 or newer, outside a sandbox that forbids pidfd_open") from None
 
 
 def _pids() -> list[int]:

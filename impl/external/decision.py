@@ -54,6 +54,9 @@ class Decision:
             self._keep(results)
             if halt is None:
                 return
+            if halt.kind == FaultKind.NO_GREETING:
+                self._blame(halt, pending[0], 0)
+                return
             if not halt.loading:
                 halt, loaded, pending = self._isolate(run, halt, pending)
             if halt.loading:

@@ -14,7 +14,8 @@ import msgspec
 from foldproof.impl.capture import Capture
 from foldproof.impl.errors import one_line
 from foldproof.impl.external.answers import Answer, Fault, FaultKind, SelectorError, Unasked, knows
-from foldproof.impl.external.child import GRACE_S, Child, end_politely
+from foldproof.impl.external.child import Child
+from foldproof.impl.external.ending import GRACE_S, end_politely
 from foldproof.impl.external.talk import Question, Stop, Talk, WiresOf, greeting
 from foldproof.impl.external.wire import Hello, capture_message, kernels_text, launch_text, wire_launch
 from foldproof.impl.launch import Kind, Launch

@@ -10,8 +10,9 @@ from typing import Any
 
 import msgspec
 import pytest
+from foldproof.impl.external.conformance import conform, shipped
 from foldproof.impl.external.process import ProcessSelector
-from foldproof.impl.external.vectors import conform, lines, shipped
+from foldproof.impl.external.vectors import lines
 from jsonschema import Draft202012Validator
 
 SCHEMA = json.loads(
