@@ -11,6 +11,7 @@ from foldproof.cli.capture import capture
 from foldproof.cli.check import check
 from foldproof.cli.explain import explain
 from foldproof.cli.policies import policies
+from foldproof.cli.prove import prove
 from foldproof.cli.select import select
 from foldproof.impl.errors import FoldproofError
 
@@ -32,7 +33,7 @@ def cli() -> None:
     """
 
 
-for _verb in (check, explain, policies, select, capture):
+for _verb in (check, prove, explain, policies, select, capture):
     cli.add_command(_verb)
 
 

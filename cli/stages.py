@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import platform
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -22,8 +21,10 @@ from foldproof.impl.launch import Launch, load_launches
 from foldproof.impl.policy import Policy, load_policy
 from foldproof.impl.rules import refusal
 from foldproof.impl.select import Selection, decide
-from foldproof.model.prove import Bench, Question, ask, questions
-from foldproof.model.scope import Size
+from foldproof.model.lemmas import lemmas
+from foldproof.model.matrix import SEARCH, Settled, settle, with_lemmas
+from foldproof.model.prove import Bench, Question, questions
+from foldproof.model.solvers import Decision, decide_text
 from foldproof.model.theorems import THEOREMS
 from foldproof.model.verdict import Status, Verdict
 from foldproof.props.campaign import Campaign, Disagreement
@@ -35,12 +36,12 @@ from foldproof.reports.record import (
     CaptureRecord,
     CounterexampleRecord,
     LaunchRow,
+    ObligationRow,
     Owed,
     Result,
     TheoremRow,
 )
 
-PROOF_SIZE = Size(4, 4)
 DEPENDENCIES = ("z3-solver", "cvc5", "hypothesis", "numpy", "pandas", "msgspec", "cuda-python")
 
 
@@ -74,15 +75,28 @@ def load(path: Path | None, launches: Path | None) -> Subject:
     return Subject(capture, record, decided, source)
 
 
-def prove(policy: Policy, shown: Steps) -> list[Verdict]:
-    """A verdict for each theorem of the policy."""
-    asked = list(questions(policy))
-    shown.step("prove", len(asked))
-    bench, verdicts = Bench(PROOF_SIZE), []
+@dataclass(frozen=True, slots=True)
+class Proofs:
+    """A verdict for each theorem, and every script with both solvers' answers."""
+
+    verdicts: tuple[Verdict, ...]
+    scripts: tuple[tuple[str, Decision], ...]
+
+
+def prove(policy: Policy, shown: Steps) -> Proofs:
+    """A verdict for each theorem of the policy: unbounded by two solvers, or the smallest counterexample."""
+    asked, obligations = list(questions(policy)), list(lemmas([policy]))
+    shown.step("prove", len(asked) + 1)
+    scripts = [(o.smt2(), o) for o in obligations]
+    decided = [(script, decide_text(o.name, o.says, script)) for script, o in scripts]
+    bench, cells = Bench(SEARCH), []
     for done, question in enumerate(asked, 1):
-        verdicts.append(ask(bench, question) if isinstance(question, Question) else question)
-        shown.at(done, verdicts[-1].theorem)
-    return verdicts
+        cells.append(settle(bench, question, None) if isinstance(question, Question) else Settled(question))
+        shown.at(done, cells[-1].verdict.theorem)
+    cells = list(with_lemmas(cells, decided))
+    shown.close()
+    own = [(cell.script, cell.decision) for cell in cells if cell.decision is not None]
+    return Proofs(tuple(cell.verdict for cell in cells), (*decided, *own))
 
 
 def examine_launches(subject: Subject, policy: Policy, shown: Steps) -> tuple[LaunchRow, ...]:
@@ -145,10 +159,15 @@ class Findings:
 
     subject: Subject
     policy: Policy
-    verdicts: Sequence[Verdict]
+    proofs: Proofs
     campaign: Campaign
     launches: tuple[LaunchRow, ...]
     owed: tuple[Owed, ...]
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """The verdicts of the proofs."""
+        return self.proofs.verdicts
 
     def next_command(self, out: Path) -> str:
         """The command to type next after a broken promise, "" if there is none."""
@@ -175,7 +194,7 @@ def exit_code(found: Findings) -> int:
 
 def to_result(found: Findings, command: str, seed: int, seconds: float) -> tuple[Result, dict[str, bytes]]:
     """The record of a run, and the case files that belong to it."""
-    files: dict[str, bytes] = {}
+    files = {f"smt/{decision.name}.smt2": script.encode() for script, decision in found.proofs.scripts}
     examples, rows = [], []
     for verdict in found.verdicts:
         file = None
@@ -201,6 +220,7 @@ def to_result(found: Findings, command: str, seed: int, seconds: float) -> tuple
         found.subject.launches_from,
         tuple(rows),
         tuple(examples),
+        tuple(ObligationRow(d.name, d.says, d.z3, d.cvc5) for _, d in found.proofs.scripts),
         CampaignRecord(
             seed, campaign.cases, campaign.outcomes, len(campaign.disagreements), campaign.violated, campaign.seconds
         ),
@@ -231,6 +251,7 @@ def _theorem_row(verdict: Verdict, file: str | None) -> TheoremRow:
         file,
         verdict.witness.name if verdict.witness else None,
         tuple(f"{name}{' under the premises' if under else ''}" for name, _, under in verdict.reached),
+        verdict.killed_by,
         verdict.seconds,
     )
 

@@ -74,7 +74,7 @@ def ask(bench: Bench, question: Question) -> Verdict:
     """Proved within the bench's largest size, refuted by the smallest counterexample, or undecided."""
     started = perf_counter()
     largest = bench.largest
-    answer = _refuting(bench, question, largest).check()
+    answer = refuting(bench, question, largest).check()
     status = {"unsat": Status.PROVED, "sat": Status.REFUTED}.get(str(answer), Status.UNDECIDED)
     found = smallest_counterexample(bench, question) if status == Status.REFUTED else None
     verdict = Verdict(
@@ -88,22 +88,22 @@ def ask(bench: Bench, question: Question) -> Verdict:
         reason="" if status != Status.UNDECIDED else f"the solver gave up after {bench.timeout_ms / 1000:g} s",
     )
     if status == Status.PROVED:
-        verdict = _with_witnesses(bench, question, verdict)
+        verdict = with_witnesses(bench, question, verdict)
     return msgspec.structs.replace(verdict, seconds=perf_counter() - started)
 
 
 def smallest_counterexample(bench: Bench, question: Question) -> Counterexample | None:
     """The smallest case within the bench's largest size that breaks the theorem; None if there is none."""
-    size = smallest_size(bench.largest, lambda size: _refuting(bench, question, size).check() == z3.sat)
+    size = smallest_size(bench.largest, lambda size: refuting(bench, question, size).check() == z3.sat)
     if size is None:
         return None
-    scope, solver = bench.scope(size), _refuting(bench, question, size)
+    scope, solver = bench.scope(size), refuting(bench, question, size)
     fewest_assumptions(solver, scope)
     reader = Reader(smallest_values(solver, scope), scope)
     return _counterexample(reader, question, bench.setting(question, size), scope)
 
 
-def _refuting(bench: Bench, question: Question, size: Size) -> z3.Solver:
+def refuting(bench: Bench, question: Question, size: Size) -> z3.Solver:
     """A solver for the cases of the size that break the theorem."""
     statement = question.theorem.state(bench.setting(question, size))
     solver = bench.solver()
@@ -124,7 +124,7 @@ def _counterexample(reader: Reader, question: Question, setting: Setting, scope:
     )
 
 
-def _with_witnesses(bench: Bench, question: Question, verdict: Verdict) -> Verdict:
+def with_witnesses(bench: Bench, question: Question, verdict: Verdict) -> Verdict:
     """The proof with a case that meets its premises; undecided, with the reason, if it would be vacuous."""
     size = bench.witness_size
     setting = bench.setting(question, size)

@@ -32,12 +32,14 @@ from foldproof.model.world import SOUND, Flaws
 
 def conj(terms: Iterable[Bool]) -> Bool:
     """The conjunction of terms; true for none."""
-    return z3.And(list(terms))
+    parts = list(terms)
+    return parts[0] if len(parts) == 1 else z3.And(parts) if parts else z3.BoolVal(True)
 
 
 def disj(terms: Iterable[Bool]) -> Bool:
     """The disjunction of terms; false for none."""
-    return z3.Or(list(terms))
+    parts = list(terms)
+    return parts[0] if len(parts) == 1 else z3.Or(parts) if parts else z3.BoolVal(False)
 
 
 def count(terms: Iterable[Bool], bits: int = 8) -> Bits:
@@ -134,7 +136,7 @@ def _range32_fits(arg: ArgTerm, param: ParamTerm, flaws: Flaws) -> Bool:
 def param_admits(arg: ArgTerm, param: ParamTerm, rules: Rules, flaws: Flaws = SOUND) -> Bool:
     """The variant may read this arg at run time through this param (the table of section 3)."""
     if rules.strictness == Strictness.LINKER:
-        return guard_admits(arg, param)
+        return guard_admits(arg, param, flaws)
     one = is_foldable_one(arg, param)
     if "nospec-one-is-foldable" in flaws:
         one = z3.And(is_one(arg), z3.Not(param.annotated))
@@ -150,13 +152,14 @@ def param_admits(arg: ArgTerm, param: ParamTerm, rules: Rules, flaws: Flaws = SO
     )
 
 
-def guard_admits(arg: ArgTerm, param: ParamTerm) -> Bool:
+def guard_admits(arg: ArgTerm, param: ParamTerm, flaws: Flaws = SOUND) -> Bool:
     """`linker-order`: C types fit, and the generated guard holds."""
     annotated = z3.And(param.annotated, kind_is(arg.kind, *INT_KINDS))
     both_floats = z3.And(_is_float(arg.type), _is_float(param.type))
     both_pointers = z3.And(is_pointer_type(arg.type), is_pointer_type(param.type))
     fits = z3.Or(both_pointers, both_floats, _u8(arg.type) == _u8(param.type))
-    guard = z3.Implies(z3.And(param.div16, has_alignment(arg)), is_aligned(arg))
+    aligned = z3.Extract(2, 0, arg.number) == 0 if "div16-weakened-to-8" in flaws else is_aligned(arg)
+    guard = z3.Implies(z3.And(param.div16, has_alignment(arg)), aligned)
     return z3.And(z3.If(annotated, holds(param.type, arg), fits), guard)
 
 

@@ -152,7 +152,7 @@ class Scope:
     @kept
     def held(self, index: int) -> Bits:
         """How many args are held as the public selector counts them."""
-        return count(_held(arg, place) for arg, place in self.placed(index))
+        return count(held(arg, place) for arg, place in self.placed(index))
 
     def rank(self, index: int) -> Bits:
         """The candidate's rank term."""
@@ -270,7 +270,8 @@ def folded(arg: ArgTerm, place: PlaceTerm) -> Bool:
     return z3.And(formulas.is_one(arg), z3.Not(place.on_param), is_int_one)
 
 
-def _held(arg: ArgTerm, place: PlaceTerm) -> Bool:
+def held(arg: ArgTerm, place: PlaceTerm) -> Bool:
+    """The arg is held as the public selector counts it (`most-held`)."""
     param, aligned = place.param, formulas.is_aligned(arg)
     as_i32 = z3.And(param.div16 == z3.And(aligned, z3.Not(param.nospec)), z3.Or(param.nospec, arg.number != 1))
     wide = z3.If(kind_is(arg.kind, Kind.PTR, Kind.U64), param.div16 == aligned, kind_is(arg.kind, Kind.FP32))

@@ -40,11 +40,8 @@ def answer(world: World, policy: Policy, order: Order | None = None, flaws: Flaw
         passes = passes[:-1]
     admissible = tuple(_admissible(world, policy, sweep, order, flaws) for sweep in passes)
     found = [world.exists(row) for row in admissible]
-    won = tuple(z3.And(found[p], *(z3.Not(f) for f in found[:p])) for p in range(len(passes)))
-    best = [
-        world.best(row, _beats(world, (*sweep.choose, "first"), order))
-        for sweep, row in zip(passes, admissible, strict=True)
-    ]
+    won = tuple(conj([found[p], *(z3.Not(f) for f in found[:p])]) for p in range(len(passes)))
+    best = [_picked_of(world, sweep, row, order, flaws) for sweep, row in zip(passes, admissible, strict=True)]
     clash = [_refuses(world, passes[p], admissible[p], best[p]) for p in range(len(passes))]
 
     def picks(index: Index) -> Bool:
@@ -65,7 +62,26 @@ def answer(world: World, policy: Policy, order: Order | None = None, flaws: Flaw
 
 def _admissible(world: World, policy: Policy, sweep: Pass, order: Order, flaws: Flaws) -> Predicate:
     rules = policy.rules(sweep.rules)
-    return world.remembered(lambda i: z3.And(order.holds(i), world.admits(i, rules, flaws)))
+
+    def admitted(index: Index) -> Bool:
+        return z3.And(order.holds(index), world.admits(index, rules, flaws))
+
+    def first_of_all(index: Index) -> Bool:
+        earlier = world.exists(lambda k: z3.And(order.holds(k), world.less(order.position(k), order.position(index))))
+        return z3.And(admitted(index), z3.Not(earlier))
+
+    return world.remembered(first_of_all if "only-the-first-candidate" in flaws else admitted)
+
+
+def _picked_of(world: World, sweep: Pass, row: Predicate, order: Order, flaws: Flaws) -> Predicate:
+    """The candidate that the pass prefers, unless it refuses to choose."""
+    beats = _beats(world, (*sweep.choose, "first"), order)
+    best = world.best(row, beats)
+    if "second-best" not in flaws:
+        return best
+    runner_up = world.best(lambda i: z3.And(row(i), z3.Not(best(i))), beats)
+    alone = z3.Not(world.exists(lambda i: z3.And(row(i), z3.Not(best(i)))))
+    return world.remembered(lambda i: z3.Or(runner_up(i), z3.And(alone, best(i))))
 
 
 def pass_is(world: World, policy: Policy, index: Index) -> tuple[Bool, ...]:
@@ -74,7 +90,7 @@ def pass_is(world: World, policy: Policy, index: Index) -> tuple[Bool, ...]:
     The rules are the policy's own and sound: a planted fault in the rules does not rename what it selects.
     """
     met = [world.admits(index, rules) for rules in policy.strictest_first]
-    named = [z3.And(met[s], *(z3.Not(m) for m in met[:s])) for s in range(len(met))]
+    named = [conj([met[s], *(z3.Not(m) for m in met[:s])]) for s in range(len(met))]
     return (*named, z3.Not(disj(met)))
 
 

@@ -38,7 +38,17 @@ class TheoremRow(msgspec.Struct, frozen=True):
     counterexample: str | None = None
     premises_met_by: str | None = None
     passes_reached: tuple[str, ...] = ()
+    killed_by: tuple[str, ...] = ()
     seconds: float = 0.0
+
+
+class ObligationRow(msgspec.Struct, frozen=True):
+    """One obligation and what each solver answers: `unsat` holds. Its script is `smt/NAME.smt2`."""
+
+    name: str
+    says: str
+    z3: str
+    cvc5: str
 
 
 class CounterexampleRecord(msgspec.Struct, frozen=True):
@@ -102,6 +112,7 @@ class Result(msgspec.Struct, frozen=True):
     launches_from: str
     theorems: tuple[TheoremRow, ...]
     counterexamples: tuple[CounterexampleRecord, ...]
+    obligations: tuple[ObligationRow, ...]
     campaign: CampaignRecord | None
     launches: tuple[LaunchRow, ...]
     owed: tuple[Owed, ...]

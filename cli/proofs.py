@@ -1,0 +1,179 @@
+"""What `foldproof prove` runs and writes: the matrix, the mutants, the scripts, and their re-decision."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from importlib import metadata
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from foldproof import __version__
+from foldproof.cli.ui import Steps
+from foldproof.impl.cases import case_to, replay
+from foldproof.impl.errors import FoldproofError
+from foldproof.impl.policy import Policy
+from foldproof.impl.select import Selection
+from foldproof.impl.strictjson import MAX_BYTES, read_bytes
+from foldproof.model.matrix import MutantRow, Settled, matrix, mutant_matrix, with_lemmas
+from foldproof.model.scope import Size
+from foldproof.model.solvers import Decision, decide_text
+from foldproof.model.theorems import THEOREMS
+from foldproof.model.verdict import Status, Verdict
+from foldproof.reports.record import SCHEMA_VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """Everything that a run of `prove` found. `lemmas` are scripts with both solvers' answers."""
+
+    policies: tuple[Policy, ...]
+    cells: tuple[Settled, ...]
+    lemmas: tuple[tuple[str, Decision], ...]
+    mutants: tuple[MutantRow, ...]
+    cross: Size
+
+
+def run_proof(  # noqa: PLR0913, PLR0917 (the whole of what is asked)
+    policies: Sequence[Policy],
+    theorems: Sequence[str],
+    old: Policy | None,
+    cross: Size,
+    mutated: Sequence[str],
+    shown: Steps,
+) -> Proof:
+    """The matrix, and the mutants of the policies named in `mutated`."""
+    shown.step("prove", len(policies) + 1)
+    done: list[str] = []
+
+    def tick(name: str) -> None:
+        done.append(name)
+        shown.at(len(done), name)
+
+    cells, lemmas = matrix(policies, theorems, old, cross, tick)
+    shown.close()
+    rows: list[MutantRow] = []
+    by_name = {policy.name: policy for policy in policies}
+    wanted = [by_name[name] for name in mutated if name in by_name]
+    shown.step("mutants", len(wanted))
+    for number, policy in enumerate(wanted, 1):
+        proved = [
+            c.verdict.theorem for c in cells if c.verdict.policy == policy.name and c.verdict.status == Status.PROVED
+        ]
+        rows += mutant_matrix(policy, proved)
+        shown.at(number, policy.name)
+    return Proof(tuple(policies), with_lemmas(cells, lemmas), tuple(lemmas), tuple(rows), cross)
+
+
+def exit_code(proof: Proof) -> int:
+    """1 a promise is refuted, 3 something is undecided, else 0."""
+    verdicts = [cell.verdict for cell in proof.cells]
+    if any(v.breaks_a_promise for v in verdicts):
+        return 1
+    return 3 if any(v.status == Status.UNDECIDED for v in verdicts) else 0
+
+
+def proof_files(proof: Proof, seconds: float) -> dict[str, bytes]:
+    """The files of a run: `result.json`, a script for each obligation, a case for each counterexample and witness."""
+    files: dict[str, bytes] = {}
+    rows = []
+    scripts = [*proof.lemmas, *((c.script, c.decision) for c in proof.cells if c.decision is not None)]
+    for script, decision in scripts:
+        files[f"smt/{decision.name}.smt2"] = script.encode()
+    for cell in proof.cells:
+        row, cases = _verdict_row(cell.verdict, proof.policies)
+        rows.append(row)
+        files |= cases
+    result = {
+        "schema_version": SCHEMA_VERSION,
+        "tool": f"foldproof {__version__}",
+        "versions": {"python": platform.python_version()}
+        | {name: metadata.version(name) for name in ("z3-solver", "cvc5")},
+        "cross_check": str(proof.cross),
+        "verdicts": rows,
+        "obligations": [_obligation_row(decision) for _, decision in scripts],
+        "mutants": [_mutant_row(row) for row in proof.mutants],
+        "seconds": seconds,
+    }
+    return files | {"result.json": msgspec.json.format(msgspec.json.encode(result), indent=2) + b"\n"}
+
+
+def _case_bytes(value: object) -> bytes:
+    return msgspec.json.format(msgspec.json.encode([value]), indent=1) + b"\n"
+
+
+def _verdict_row(verdict: Verdict, policies: Sequence[Policy]) -> tuple[dict[str, Any], dict[str, bytes]]:
+    name, files = f"{verdict.theorem}-{verdict.policy}", {}
+    row: dict[str, Any] = {
+        "policy": verdict.policy,
+        "theorem": verdict.theorem,
+        "sentence": THEOREMS[verdict.theorem].sentence,
+        "verdict": verdict.status,
+        "promised": verdict.promised,
+        "scope": verdict.scope if verdict.status == Status.PROVED else "",
+        "old": verdict.old,
+        "reason": verdict.reason,
+        "passes": [{"rules": r, "reached": a, "reached_under_the_premises": u} for r, a, u in verdict.reached],
+        "killed_by": verdict.killed_by,
+        "counterexample": None,
+        "witness": None,
+        "seconds": verdict.seconds,
+    }
+    if verdict.counterexample is not None:
+        policy = next(p for p in policies if p.name == verdict.policy)
+        outcome = replay(verdict.counterexample.case, policy)
+        said = (
+            {"pick": outcome.variant.hash, "pass": outcome.strictness}
+            if isinstance(outcome, Selection)
+            else {"error": outcome.code}
+        )
+        row["counterexample"] = f"cases/{name}.json"
+        more = {"theorem": verdict.theorem, "policy": verdict.policy, "expect": said}
+        files[f"cases/{name}.json"] = _case_bytes(case_to(verdict.counterexample.case, **more))
+    if verdict.witness is not None:
+        row["witness"] = f"witnesses/{name}.json"
+        files[f"witnesses/{name}.json"] = _case_bytes(case_to(verdict.witness))
+    return row, files
+
+
+def _obligation_row(decision: Decision) -> dict[str, Any]:
+    return {
+        "name": decision.name,
+        "says": decision.says,
+        "z3": decision.z3,
+        "cvc5": decision.cvc5,
+        "seconds": [round(decision.z3_seconds, 4), round(decision.cvc5_seconds, 4)],
+    }
+
+
+def _mutant_row(row: MutantRow) -> dict[str, Any]:
+    return {
+        "policy": row.policy,
+        "mutant": row.mutant,
+        "says": row.says,
+        "killed_by": row.killed_by,
+        "differs": None if row.differs is None else case_to(row.differs),
+        "equivalent": row.equivalent or None,
+    }
+
+
+def recheck(folder: Path) -> list[Decision]:
+    """Both solvers' answers to every script of an earlier run, on all cores.
+
+    Raises `FoldproofError` if the folder has no scripts.
+    """
+    files = sorted((folder / "smt").glob("*.smt2"))
+    if not files:
+        raise FoldproofError("holds no smt/*.smt2", where=str(folder), fix="name the --out folder of an earlier run")
+    scripts = [(file.stem, "", read_bytes(file, limit=MAX_BYTES).decode("utf-8", "replace")) for file in files]
+    with ProcessPoolExecutor(os.cpu_count() or 1, mp_context=get_context("spawn")) as pool:
+        return list(pool.map(_decide, scripts, chunksize=8))
+
+
+def _decide(script: tuple[str, str, str]) -> Decision:
+    return decide_text(*script)

@@ -1,0 +1,212 @@
+"""The matrix policy x theorem: counterexamples, unbounded proofs by two solvers, cross-checks, mutants."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from time import perf_counter
+
+import msgspec
+import z3
+from foldproof.impl.cases import Case
+from foldproof.impl.policy import Policy
+from foldproof.model.abstract import Abstract
+from foldproof.model.lemmas import lemmas
+from foldproof.model.mutants import TELLING, Mutant, mutants
+from foldproof.model.prove import Bench, Question, ask, questions, refuting, witness_case
+from foldproof.model.rules import disj
+from foldproof.model.scope import Size
+from foldproof.model.selection import answer
+from foldproof.model.solvers import Decision, Obligation, decide_text
+from foldproof.model.statements import Setting
+from foldproof.model.verdict import Status, Verdict
+
+SEARCH = Size(3, 3)
+"""Where counterexamples are looked for; every theorem of the zoo that falls, falls with two candidates of two args."""
+CROSS_CHECK = Size(8, 8)
+MUTANT_SIZES = (Size(2, 2), Size(3, 2))
+Tick = Callable[[str], None]
+
+
+class Settled(msgspec.Struct, frozen=True):
+    """A verdict, and the script of its unbounded obligation with both solvers' answers, if one was decided."""
+
+    verdict: Verdict
+    script: str = ""
+    decision: Decision | None = None
+
+
+class MutantRow(msgspec.Struct, frozen=True):
+    """A mutant of a policy: the theorems that it refutes, else a case where it differs, else a proof that it does not.
+
+    `killed_by` names theorems; `differs` is a case; `equivalent` is the scope in which no case tells it apart.
+    """
+
+    policy: str
+    mutant: str
+    says: str
+    killed_by: tuple[str, ...]
+    differs: Case | None = None
+    equivalent: str = ""
+
+
+def with_lemmas(cells: Sequence[Settled], lemmas: Sequence[tuple[str, Decision]]) -> tuple[Settled, ...]:
+    """A proof stands only if every lemma does."""
+    fallen = [decision.name for _, decision in lemmas if not decision.holds]
+    if not fallen:
+        return tuple(cells)
+    why = f"a lemma does not hold by both solvers: {fallen[0]}"
+    return tuple(
+        msgspec.structs.replace(c, verdict=msgspec.structs.replace(c.verdict, status=Status.UNDECIDED, reason=why))
+        if c.verdict.scope == "unbounded"
+        else c
+        for c in cells
+    )
+
+
+def unbounded(question: Question) -> Obligation:
+    """The obligation that proves the question for any number of candidates and args."""
+    world = Abstract.fresh()
+    statement = question.theorem.state(Setting(world, question.policy, question.running, question.flaws, question.old))
+    name = f"theorem-{question.theorem.id}-{question.policy.name}"
+    if question.old is not None:
+        name += f"-over-{question.old.name}"
+    return Obligation(name, question.theorem.sentence, (*world.axioms, statement.premise), statement.conclusion)
+
+
+def settle(bench: Bench, question: Question, cross: Size | None) -> Settled:
+    """Refuted by the smallest counterexample; else proved unbounded by both solvers and cross-checked; else less."""
+    started = perf_counter()
+    verdict = ask(bench, question)
+    if verdict.status != Status.PROVED:
+        return Settled(verdict)
+    obligation = unbounded(question)
+    script = obligation.smt2()
+    decision = decide_text(obligation.name, obligation.says, script)
+    verdict = _combined(verdict, decision)
+    if verdict.status == Status.PROVED and cross is not None:
+        verdict = _cross_checked(bench, question, verdict, cross)
+    if verdict.status == Status.PROVED:
+        killers = tuple(_killers(bench, question))
+        verdict = msgspec.structs.replace(verdict, killed_by=killers)
+        if not killers:
+            why = "no mutant of the policy refutes it, so the proof may be vacuous"
+            verdict = msgspec.structs.replace(verdict, status=Status.UNDECIDED, reason=why)
+    return Settled(msgspec.structs.replace(verdict, seconds=perf_counter() - started), script, decision)
+
+
+def _combined(verdict: Verdict, decision: Decision) -> Verdict:
+    if decision.holds:
+        return msgspec.structs.replace(verdict, scope="unbounded", reason=f"also {verdict.scope}")
+    said = f"unbounded: Z3 says {decision.z3}, cvc5 says {decision.cvc5}"
+    if decision.z3 == "sat":
+        return msgspec.structs.replace(verdict, reason=f"{said}: it does not follow from the lemmas alone")
+    return msgspec.structs.replace(verdict, status=Status.UNDECIDED, reason=said)
+
+
+def _cross_checked(bench: Bench, question: Question, verdict: Verdict, cross: Size) -> Verdict:
+    found = str(refuting(bench, question, cross).check())
+    if found == "unsat":
+        return msgspec.structs.replace(verdict, reason=f"also {cross}")
+    status = Status.REFUTED if found == "sat" else Status.UNDECIDED
+    return msgspec.structs.replace(verdict, status=status, reason=f"{cross}: Z3 says {found}")
+
+
+def _mutated(question: Question, mutant: Mutant) -> Question:
+    return Question(question.theorem, question.policy, mutant.running, mutant.flaws, question.old)
+
+
+def _killers(bench: Bench, question: Question) -> Iterator[str]:
+    """The first mutant that refutes the theorem: the telling ones are tried first, then all."""
+    telling = tuple(mutants(question.policy, TELLING[question.theorem.id]))
+    rest = tuple(m for m in mutants(question.policy) if m not in telling)
+    for size in MUTANT_SIZES:
+        for mutant in (*telling, *rest) if size == MUTANT_SIZES[-1] else telling:
+            if refuting(bench, _mutated(question, mutant), size).check() == z3.sat:
+                yield mutant.name
+                return
+
+
+def mutant_row(bench: Bench, mutant: Mutant, proved: Sequence[Question]) -> MutantRow:
+    """Which proved theorems the mutant refutes; if none, whether it differs from the policy at all."""
+    policy = proved[0].policy
+    for size in MUTANT_SIZES:
+        killed = tuple(
+            question.theorem.id
+            for question in proved
+            if refuting(bench, _mutated(question, mutant), size).check() == z3.sat
+        )
+        if killed:
+            return MutantRow(policy.name, mutant.name, mutant.says, killed)
+    size = MUTANT_SIZES[-1]
+    scope = bench.scope(size)
+    ours, theirs = answer(scope, policy), answer(scope, mutant.running, flaws=mutant.flaws)
+    differs = disj(
+        [ours.missing != theirs.missing, ours.ambiguous != theirs.ambiguous]
+        + [ours.picks(i) != theirs.picks(i) for i in range(size.candidates)]
+    )
+    case = witness_case(bench, [differs], size, f"{mutant.name} differs from {policy.name}")
+    return MutantRow(policy.name, mutant.name, mutant.says, (), case, "" if case else str(size))
+
+
+# One bench a worker process, so that the terms of a policy are built once.
+_BENCH: list[Bench] = []
+
+
+def _bench() -> Bench:
+    if not _BENCH:
+        _BENCH.append(Bench(SEARCH))
+    return _BENCH[0]
+
+
+def _settle_policy(policy: Policy, theorems: Sequence[str], old: Policy | None, cross: Size | None) -> list[Settled]:
+    asked = questions(policy, theorems, old)
+    return [settle(_bench(), q, cross) if isinstance(q, Question) else Settled(q) for q in asked]
+
+
+def _mutants_of(policy: Policy, names: tuple[str, ...], theorems: Sequence[str]) -> list[MutantRow]:
+    asked = [q for q in questions(policy, theorems) if isinstance(q, Question)]
+    return [mutant_row(_bench(), mutant, asked) for mutant in mutants(policy, names)]
+
+
+def _decide(obligation: tuple[str, str, str]) -> Decision:
+    return decide_text(*obligation)
+
+
+def matrix(
+    policies: Sequence[Policy],
+    theorems: Sequence[str] = (),
+    old: Policy | None = None,
+    cross: Size | None = CROSS_CHECK,
+    tick: Tick = lambda _: None,
+) -> tuple[list[Settled], list[tuple[str, Decision]]]:
+    """Every cell of the matrix, and each lemma's script with both solvers' answers. Runs on all cores.
+
+    `tick` is told the name of each policy, and "lemmas", as it is done.
+    """
+    scripts = [(o.name, o.says, o.smt2()) for o in lemmas(policies)]
+    with ProcessPoolExecutor(os.cpu_count() or 1, mp_context=get_context("spawn")) as pool:
+        # The policies with most to choose take longest, so they start first.
+        heaviest = sorted(policies, key=lambda p: -sum(len(s.choose) + len(s.refuse) for s in p.passes))
+        jobs = {pool.submit(_settle_policy, p, theorems, old, cross): p.name for p in heaviest}
+        decided = pool.map(_decide, scripts, chunksize=16)
+        for job in as_completed(jobs):
+            tick(jobs[job])
+        cells = {jobs[job]: job.result() for job in jobs}
+        found = [(script, decision) for (_, _, script), decision in zip(scripts, decided, strict=True)]
+        tick("lemmas")
+    return [cell for policy in policies for cell in cells[policy.name]], found
+
+
+def mutant_matrix(policy: Policy, proved: Sequence[str], tick: Tick = lambda _: None) -> list[MutantRow]:
+    """A row for each mutant of the policy against the theorems that are proved of it. Runs on all cores."""
+    names = [m.name for m in mutants(policy)]
+    workers = os.cpu_count() or 1
+    parts = [tuple(names[i::workers]) for i in range(workers)]
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        jobs = [pool.submit(_mutants_of, policy, part, proved) for part in parts if part]
+        rows = {row.mutant: row for job in as_completed(jobs) for row in job.result()}
+    tick(policy.name)
+    return [rows[name] for name in names]
