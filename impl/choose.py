@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from foldproof.impl.capture import Variant
+from foldproof.impl.capture import Const, Param, Variant
 from foldproof.impl.launch import Arg, Kind, Launch
 from foldproof.impl.rules import has_alignment, is_foldable_one, is_one
 
@@ -40,26 +40,30 @@ def assumptions(variant: Variant, launch: Launch) -> int:
 
 def is_folded(variant: Variant, arg: Arg) -> bool:
     """Whether the variant holds the arg as a folded 1."""
-    const = variant.consts.get(arg.name)
+    return folds(arg, variant.consts.get(arg.name))
+
+
+def folds(arg: Arg, const: Const | None) -> bool:
+    """Whether the constant is the arg folded: an i32 1 on an int 1."""
     return is_one(arg) and const is not None and const.kind == "int" and const.value == 1
 
 
+def is_held(arg: Arg, param: Param | None, const: Const | None) -> bool:
+    """Whether `most-held` and `least-held` count the arg: placed as the compiler would place it."""
+    if param is None:
+        return folds(arg, const)
+    aligned = arg.number % 16 == 0
+    if arg.kind == Kind.I32:
+        return (param.nospec or arg.number != 1) and param.div16 == (aligned and not param.nospec)
+    if arg.kind in (Kind.PTR, Kind.U64):
+        return param.div16 == aligned
+    return arg.kind == Kind.FP32
+
+
 def held(variant: Variant, launch: Launch) -> int:
-    """What `most-held` and `least-held` count: how many args the variant treats as the compiler would."""
+    """How many args the variant holds."""
     params = {param.name: param for param in variant.params}
-    count = 0
-    for arg in launch.args:
-        param = params.get(arg.name)
-        aligned = arg.number % 16 == 0
-        if param is None:
-            count += is_folded(variant, arg)
-        elif arg.kind == Kind.I32:
-            count += param.div16 == (aligned and not param.nospec) and (param.nospec or arg.number != 1)
-        elif arg.kind in (Kind.PTR, Kind.U64):
-            count += param.div16 == aligned
-        else:
-            count += arg.kind == Kind.FP32
-    return count
+    return sum(is_held(arg, params.get(arg.name), variant.consts.get(arg.name)) for arg in launch.args)
 
 
 KEYS: Mapping[str, Callable[[Candidate, Launch], Any]] = {

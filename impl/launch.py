@@ -5,6 +5,7 @@ The launcher has narrowed already: the kind of an int arg is its type (DESIGN.md
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
@@ -29,6 +30,7 @@ class Kind(StrEnum):
     PTR = "ptr"
 
 
+_HEX = re.compile(r"0x[0-9a-fA-F]{1,64}")
 INT_KINDS = (Kind.I32, Kind.I64, Kind.U64)
 _FIELDS: Mapping[Kind, frozenset[str]] = {
     **dict.fromkeys((*INT_KINDS, Kind.U1), frozenset({"value"})),
@@ -54,8 +56,8 @@ class Arg(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def type(self) -> str:
-        """The type that a param must have to take this arg: the kind, or the pointer's type."""
-        return self.pointee if self.kind == Kind.PTR else self.kind.value
+        """The type that a param must have to take this arg: the kind, or the pointer's type; "" for None."""
+        return self.pointee if self.kind in (Kind.PTR, Kind.NONE) else self.kind.value
 
     def __str__(self) -> str:
         if self.kind == Kind.PTR:
@@ -147,10 +149,9 @@ class _RawLaunch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _address(name: str, addr: str | int | None) -> int:
-    try:
-        number = addr if isinstance(addr, int) else int(addr or "", 16)
-    except ValueError:
-        raise ValueError(f"arg {name!r}: the address {addr!r} is no hex number") from None
+    if isinstance(addr, str) and not _HEX.fullmatch(addr):
+        raise ValueError(f"arg {name!r}: the address {addr!r} is no hex number such as 0x1000")
+    number = int(addr, 16) if isinstance(addr, str) else addr or 0
     if not 0 <= number < 2**64:
         raise ValueError(f"arg {name!r}: the address {addr!r} is outside 64 bits")
     return number

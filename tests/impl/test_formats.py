@@ -118,6 +118,7 @@ BAD_LAUNCHES = {
     "bytes of an int": ([i32("R", 1) | {"bytes": 4}], "only a pointer has bytes"),
     "unknown kind": ([{"name": "R", "kind": "i31", "value": 1}], "$.args[0].kind"),
     "unknown field": ([i32("R", 1) | {"shiny": 1}], "shiny"),
+    "address in Python's own spelling": ([ptr("P", 0) | {"addr": "0x1_0"}], "is no hex number"),
     "float bits too large": ([{"name": "x", "kind": "fp32", "bits": 2**32}], "$.args[0].bits"),
 }
 

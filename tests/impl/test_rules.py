@@ -33,6 +33,7 @@ def arg(kind: str, value: object) -> dict[str, Any]:
         ({"f32": 0x3F800000}, i32("x", 1), ""),
         ({"none": True}, {"name": "x", "kind": "none"}, "egr"),
         ({"int": 1}, {"name": "x", "kind": "none"}, ""),
+        (param("x", "none"), {"name": "x", "kind": "none"}, ""),
         (param("x"), i32("x", 1), "r"),
         (param("x"), i32("x", 7), "egr"),
         (param("x"), i32("x", 16), "gr"),
