@@ -1,8 +1,8 @@
 """`foldproof bits`: byte verdicts for every interchangeable pair of a capture that has PTX, without a device.
 
-    replay = Replay.open(Path("capture"))
-    for pair in replay.pairs(load_cases(Path("launches.json"))):
-        print(replay.verdict(pair))
+replay = Replay.open(Path("capture"))
+for pair in replay.pairs(load_cases(Path("launches.json"))):
+    print(replay.verdict(pair))
 """
 
 from __future__ import annotations
@@ -31,7 +31,14 @@ from foldproof.impl.rules import Rules, Strictness, refusal
 
 __all__ = ["BitsVerdict", "Level", "Pair", "Replay", "load_cases", "pairs", "verdict"]
 
-SHARED_LIMITS = {"sm_80": 166_912, "sm_86": 101_376, "sm_89": 101_376, "sm_90": 232_448, "sm_100": 232_448, "sm_120": 101_376}
+SHARED_LIMITS = {
+    "sm_80": 166_912,
+    "sm_86": 101_376,
+    "sm_89": 101_376,
+    "sm_90": 232_448,
+    "sm_100": 232_448,
+    "sm_120": 101_376,
+}
 """Bytes of shared memory that one block can have, by architecture; sm_121 has that of sm_120."""
 ADMITS = Rules(Strictness.RUNTIME_ONE)
 
@@ -110,7 +117,9 @@ class Replay:
         replay = cls(capture_file(path).parent, capture)
         replay._variants = {v.hash: v for v in capture.kernels}
         if not any(replay.ptx_path(v.hash).is_file() for v in capture.kernels):
-            raise BitsError("holds no PTX", where=str(replay.folder / replay.ptx_dir), fix="build the capture with its PTX")
+            raise BitsError(
+                "holds no PTX", where=str(replay.folder / replay.ptx_dir), fix="build the capture with its PTX"
+            )
         return replay
 
     def ptx_path(self, name: str) -> Path:
@@ -128,7 +137,9 @@ class Replay:
             fits = [
                 v
                 for v in self.capture.kernels
-                if v.fn == case.launch.fn and self.ptx_path(v.hash).is_file() and refusal(v, case.launch, ADMITS) is None
+                if v.fn == case.launch.fn
+                and self.ptx_path(v.hash).is_file()
+                and refusal(v, case.launch, ADMITS) is None
             ]
             for one, other in combinations(sorted(fits, key=lambda v: v.hash), 2):
                 key = (one.hash, other.hash)
@@ -232,7 +243,9 @@ class Replay:
         comparer = session.comparer
         result = comparer.compare(first, second, narrowed=narrow_a or narrow_b)
         modulo = ["ptxas keeps what PTX says"]
-        modulo += [f"{name} holds indices below {n}, drawn from a fixed seed" for name, n in sorted(pair.case.below.items())]
+        modulo += [
+            f"{name} holds indices below {n}, drawn from a fixed seed" for name, n in sorted(pair.case.below.items())
+        ]
         if not session.scope.startswith("all"):
             modulo.append("blocks that did not run behave like those that did")
         said = msgspec.structs.replace(base, scope=session.scope, modulo=tuple(modulo), rules=result.rules)
@@ -249,10 +262,26 @@ class Replay:
             said,
             level=Level.DIFFERS if witness is not None else Level.DIFFERS_STRUCTURE,
             differing=len(result.address),
-            explanation=explain(comparer, result, first, second, base.change),
+            explanation=explain(comparer, result, first, second, self._cause(session, pair, base.change)),
             witness=witness,
             reason="" if witness is not None else "the computations differ; no input was found on which the bytes do",
         )
+
+    def _cause(self, session: _Session, pair: Pair, change: tuple[str, ...]) -> tuple[str, ...]:
+        """Of several changes those that matter: a third variant that makes one of them alone and is equal clears it."""
+        if len(change) < 2:
+            return change
+        cleared = set()
+        for name, found in session.runs.items():
+            if name in (pair.first, pair.second) or isinstance(found, Stop):
+                continue
+            for end in (pair.first, pair.second):
+                alone = specialisations(self._variants[end], self._variants[name])
+                other = session.runs[end]
+                if len(alone) == 1 and alone[0] in change and not isinstance(other, Stop):
+                    same = session.comparer.compare(other[0], found[0], narrowed=other[1] or found[1])
+                    cleared |= set(alone) if same.domain is not None else set()
+        return tuple(c for c in change if c not in cleared) or change
 
 
 def _cannot_load(variant: Variant) -> str:

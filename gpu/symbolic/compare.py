@@ -65,6 +65,7 @@ class Comparer:
         self.every = Normaliser(g, regions, Domain.EVERY, forms)
         self.no_nan = Normaliser(g, regions, Domain.NO_NAN, forms)
         self.narrowed = False
+        self.narrowed_by: set[str] = set()
         g.agree = self.agree
 
     def agree(self, a: Ids, b: Ids) -> Mask:
@@ -73,7 +74,9 @@ class Comparer:
         if not same.all():
             rest = ~same
             same[rest] = self.no_nan(a[rest]) == self.no_nan(b[rest])
-            self.narrowed |= bool(same[rest].any())
+            if same[rest].any():
+                self.narrowed = True
+                self.narrowed_by |= self.no_nan.used
         return same
 
     def compare(self, first: Run, second: Run, *, narrowed: bool) -> Comparison:
@@ -81,17 +84,21 @@ class Comparer:
         self.every.used.clear()
         self.no_nan.used.clear()
         addresses, ones, others, widths = self._outputs(first, second)
-        roots = np.concatenate([ones, others, *(n for run in (first, second) for e in run.effects for n in (e.address, e.value))])
+        roots = np.concatenate(
+            [ones, others, *(n for run in (first, second) for e in run.effects for n in (e.address, e.value))]
+        )
         cone = self.g.cone(roots)
         undefined = np.isin(self.g.op[cone], list(self.g.undefs.values()))
         if undefined.any():
             raise Stop("an output depends on a register or shared memory that nothing was written to")
         contractible = may_contract(self.g, cone)
-        rules: set[str] = {"commute"}
+        rules: set[str] = {"commute"} | (self.narrowed_by if narrowed else set())
         domain = Domain.NO_NAN if narrowed else Domain.EVERY
         differs = ones != others
         if not self._effects(first, second, self.every if not narrowed else self.no_nan):
-            return Comparison(None, (), contractible, addresses[:0], ones[:0], others[:0], widths[:0], "the atomics differ")
+            return Comparison(
+                None, (), contractible, addresses[:0], ones[:0], others[:0], widths[:0], "the atomics differ"
+            )
         if differs.any() and not narrowed:
             rows = np.flatnonzero(differs)
             differs[rows] = self.every(ones[rows]) != self.every(others[rows])

@@ -105,7 +105,10 @@ def _fused(g: Graph, run: Evaluation, name: str, nodes: Ids) -> Bits:
     x, y = (sf.decode(fmt, run.bits[run.rows(side)]) for side in (left, right))
     out = sf.encode(fmt, sf.add(x, sign * y))
     first = g.op[left] == product
-    for hit, node, rest, factor, outer in ((first, left, y, 1.0, sign), (~first & (g.op[right] == product), right, x, sign, 1.0)):
+    for hit, node, rest, factor, outer in (
+        (first, left, y, 1.0, sign),
+        (~first & (g.op[right] == product), right, x, sign, 1.0),
+    ):
         if hit.any():
             u, v = (sf.decode(fmt, run.bits[run.rows(column[node[hit]])]) for column in (g.a, g.b))
             out[hit] = sf.encode(fmt, sf.fma(u * factor, v, rest[hit] * outer))

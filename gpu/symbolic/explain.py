@@ -14,14 +14,16 @@ from foldproof.gpu.symbolic.program import Kernel
 from foldproof.impl.capture import Variant
 
 DEPTH = 4
-"""Levels of a tree that are written out."""
+"""Levels of an expression that are written out."""
+TREE = 9
+"""Inputs from which a tree of one commutative operation is shown by its order instead."""
 
 
 class Explanation(msgspec.Struct, frozen=True):
     """Where two graphs part.
 
     `output` names the element; `first` and `second` are the expressions at the first place that differs, from above;
-    `lines` the source lines (`file:line`) of both; `sizes` how many operations each output takes.
+    `lines` the source lines (`file:line`) of both; `sizes` how many nodes each output takes; `cause` the specialisation.
     """
 
     output: str
@@ -52,43 +54,64 @@ def specialisations(first: Variant, second: Variant) -> tuple[str, ...]:
     return tuple(found)
 
 
-def explain(comparer: Comparer, result: Comparison, first: Run, second: Run, change: tuple[str, ...]) -> Explanation:
-    """The explanation of the output with the fewest operations."""
+def explain(comparer: Comparer, result: Comparison, first: Run, second: Run, cause: tuple[str, ...]) -> Explanation:
+    """The explanation of the output with the fewest operations; `cause` is what the variants were specialised for."""
     g = comparer.g
     depth = np.maximum(g.level[result.first], g.level[result.second])
     at = int(np.argmin(depth))
     roots = int(result.first[at]), int(result.second[at])
-    sizes = tuple(len(g.cone(np.array([root], np.int32))) for root in roots)
+    sizes = [len(g.cone(np.array([root], np.int32))) for root in roots]
     pair = _part(comparer, *roots)
     lines = [
         _source(run.kernel, int(g.line[node])) or _source(run.kernel, int(g.line[root]))
         for run, node, root in zip((first, second), pair, roots, strict=True)
     ]
     name = namer(g, comparer.regions)
-    return Explanation(
-        _place(comparer.regions, int(result.address[at])),
-        render(g, pair[0], name),
-        render(g, pair[1], name),
-        (lines[0], lines[1]),
-        (sizes[0], sizes[1]),
-        _cause(change),
-    )
-
-
-def _cause(change: tuple[str, ...]) -> str:
-    return " and ".join(change) if change else "no specialisation differs: the sources or the compiler do"
+    shown = [_shown(g, node, name) for node in pair]
+    said = " and ".join(cause) if cause else "no specialisation differs: the sources or the compiler do"
+    place = _place(comparer.regions, int(result.address[at]))
+    return Explanation(place, shown[0], shown[1], (lines[0], lines[1]), (sizes[0], sizes[1]), said)
 
 
 def _part(comparer: Comparer, one: int, other: int) -> tuple[int, int]:
     """Follow operations that are alike down to the first place where they are not."""
     g, normal = comparer.g, comparer.no_nan
     while g.op[one] == g.op[other] and g.imm[one] == g.imm[other]:
-        children = [(int(g.a[one]), int(g.a[other])), (int(g.b[one]), int(g.b[other])), (int(g.c[one]), int(g.c[other]))]
-        apart = [p for p in children if p[0] and p[1] and _normal(normal, p[0]) != _normal(normal, p[1])]
+        sides = [[int(column[node]) for column in (g.a, g.b, g.c)] for node in (one, other)]
+        if g.ops[int(g.op[one])].commutative and _normal(normal, sides[0][0]) == _normal(normal, sides[1][1]):
+            sides[1][0], sides[1][1] = sides[1][1], sides[1][0]
+        apart = [(x, y) for x, y in zip(*sides, strict=True) if x and y and _normal(normal, x) != _normal(normal, y)]
         if len(apart) != 1:
             break
         one, other = apart[0]
     return one, other
+
+
+def _shown(g: Graph, node: int, name: Callable[[int], str]) -> str:
+    """A node as an expression, or a tree of one operation by the order in which it takes in what its first input meets."""
+    op = int(g.op[node])
+    inputs = _leaves(g, node)
+    if not g.ops[op].commutative or len(inputs) < TREE:
+        return render(g, node, name)
+    first, met = inputs[0], []
+    while int(g.op[node]) == op:
+        a, b = int(g.a[node]), int(g.b[node])
+        mine, partner = (a, b) if first in _leaves(g, a) else (b, a)
+        met.append(partner)
+        node = mine
+    steps = [render(g, node, name, 2)]
+    for partner in reversed(met):
+        below = _leaves(g, partner)
+        few = len(below) <= 2
+        steps.append(render(g, partner, name, 2) if few else f"({len(below)} inputs from {name(below[0])})")
+    return f"tree of {g.ops[op].name}: " + " + ".join(steps)
+
+
+def _leaves(g: Graph, node: int) -> list[int]:
+    """The inputs below a node, by address."""
+    cone = g.cone(np.array([node], np.int32))
+    found = cone[np.isin(g.op[cone], list(g.leaves.values()))]
+    return [int(n) for n in found[np.argsort(g.imm[found])]]
 
 
 def _normal(normal: Callable[[np.ndarray], np.ndarray], node: int) -> int:  # type: ignore[type-arg]

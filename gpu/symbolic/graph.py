@@ -100,14 +100,20 @@ class Graph:
     def cone(self, roots: Ids, known: Mask | None = None) -> Ids:
         """The nodes that roots depend on, themselves included, ascending; those `known` are neither listed nor entered."""
         seen = np.zeros(self.count, np.bool_)
-        front = np.unique(roots)
+        seen[0] = True
+        if known is not None:
+            seen |= known[: self.count]
+        listed = np.zeros(self.count, np.bool_)
+        place = np.zeros(self.count, np.int32)
+        front = roots
         while len(front):
-            front = front[(front > 0) & ~seen[front]]
-            if known is not None:
-                front = front[~known[front]]
-            seen[front] = True
-            front = np.unique(np.concatenate([self.a[front], self.b[front], self.c[front]]))
-        return np.flatnonzero(seen).astype(np.int32)
+            front = front[~seen[front]]
+            order = np.arange(len(front), dtype=np.int32)
+            place[front] = order
+            front = front[place[front] == order]  # each node once
+            seen[front] = listed[front] = True
+            front = np.concatenate([self.a[front], self.b[front], self.c[front]])
+        return np.flatnonzero(listed).astype(np.int32)
 
     def apply(self, op: int, a: Ids, b: Ids | None = None, c: Ids | None = None, imm: Bits | int = 0) -> Ids:
         """Nodes of an operation over operands; a commutative one takes its first two in id order."""

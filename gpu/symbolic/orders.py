@@ -31,7 +31,6 @@ class Pairs:
         return self.members.bit_count() == self.indices.bit_count()
 
 
-
 class Orders:
     """Recognises `p ? (v1, i1) : (v2, i2)` where p says that (v1, i1) is the better pair; `n` is the normaliser."""
 
@@ -69,6 +68,12 @@ class Orders:
         if shape is None:
             return None
         strict, first, second, indices = shape
+        if (
+            strict
+            and indices is None
+            and (found := self._cascade(first, second, int(to[yes]), int(to[no]))) is not None
+        ):
+            return found
         # `first` < `second` (or <=) is tested; the branch taken on success carries the winner.
         pairs = [(int(to[y]), int(to[n])) for y, n in self.partners.get(condition, ())]
         values = next((p for p in pairs if set(p) == {first, second}), None)
@@ -95,13 +100,40 @@ class Orders:
             return self._node(kind, "value" if mine == values else "index", pairs_all, 32)
         return None
 
+    def _cascade(self, first: int, second: int, yes: int, rest: int) -> int | None:
+        """`first < second ? yes : first == second ? the smaller of both indices : no`, the last step of a tree."""
+        g = self.n.g
+        if int(g.op[rest]) not in g.sels.values() or g.name(int(g.a[rest])) != "setp.eq.f32":
+            return None
+        equal, smaller, no = int(g.a[rest]), int(g.b[rest]), int(g.c[rest])
+        if {int(g.a[equal]), int(g.b[equal])} != {first, second} or not self._is_smaller(smaller, {yes, no}):
+            return None
+        for kind, values in (("max", (second, first)), ("min", (first, second))):
+            one, other = self._pairs(kind, values[0], yes), self._pairs(kind, values[1], no)
+            if one is None or other is None or (one | other).members.bit_count() < 3 or not (one | other).distinct:
+                continue
+            return self._node(kind, "index", one | other, 32)
+        return None
+
+    def _is_smaller(self, node: int, of: set[int]) -> bool:
+        g = self.n.g
+        if int(g.op[node]) not in g.sels.values():
+            return False
+        less, low, high = int(g.a[node]), int(g.b[node]), int(g.c[node])
+        compares = g.name(less) in ("lt.s32", "lt.u32") and (int(g.a[less]), int(g.b[less])) == (low, high)
+        return compares and {low, high} == of
+
     def _orientation(self, pairs: list[tuple[int, int]], first: int, second: int) -> tuple[int, int] | None:
         """When only indices are chosen (the last step drops the values), which value each belongs to, by their pairs."""
         for yes, no in pairs:
             for kind in ("max", "min"):
                 values = (second, first) if kind == "max" else (first, second)
                 sides = [self._pairs(kind, v, i) for v, i in zip(values, (yes, no), strict=True)]
-                if sides[0] is not None and sides[1] is not None and (sides[0].members.bit_count() > 1 or sides[1].members.bit_count() > 1):
+                if (
+                    sides[0] is not None
+                    and sides[1] is not None
+                    and (sides[0].members.bit_count() > 1 or sides[1].members.bit_count() > 1)
+                ):
                     return values
         return None
 

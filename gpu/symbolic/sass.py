@@ -40,7 +40,9 @@ def census(cubin: Path) -> Counter[str] | None:
     if tool is None or not cubin.is_file():
         return None
     try:
-        done = subprocess.run([tool, "-c", "-ndf", str(cubin)], capture_output=True, text=True, timeout=TIMEOUT, check=True)  # noqa: S603  # our own tool, a path that we were given
+        done = subprocess.run(
+            [tool, "-c", "-ndf", str(cubin)], capture_output=True, text=True, timeout=TIMEOUT, check=True
+        )  # noqa: S603  # our own tool, a path that we were given
     except (OSError, subprocess.SubprocessError):
         return None
     return Counter(_OPCODE.findall(done.stdout))
