@@ -56,7 +56,7 @@ def registers(operand: Operand) -> tuple[Operand, ...]:
 
 
 def load(instr: Instr) -> Handler:
-    """ld of parameters, global and shared memory."""
+    """Loads of parameters, global and shared memory."""
     space, count, kind = shape_of(instr)
     width = width_of_type(kind)
     place, outs = instr.operands[1], registers(instr.operands[0])
@@ -76,13 +76,12 @@ def load(instr: Instr) -> Handler:
     return run
 
 
-def fetch(m: Machine, space: str, address: NDArray[np.int64], width: int, idx: Lanes | None, line: int) -> Ids:
+def fetch(m: Machine, space: str, address: NDArray[np.int64], width: int, idx: Lanes | None, line: int) -> Ids:  # noqa: PLR0913, PLR0917  # what an access is
     """Nodes of `width` bits read by the lanes."""
-    lane, clock = m.lane_ids(idx), m.clock(idx)
     if space == "global":
-        return m.memory.load(address, width, m.thread[lane], clock, line)
-    index = m.shared.index(address, m.block[lane], width // 8 // m.shared.unit, line)
-    return m.shared.load(index, lane, clock, line)
+        return m.memory.load(address, width, m.by_thread(idx, line))
+    index = m.shared.index(address, m.block[m.lane_ids(idx)], width // 8 // m.shared.unit, line)
+    return m.shared.load(index, m.by_lane(idx, line))
 
 
 def widened(m: Machine, nodes: Ids, width: int, kind: str, out: Operand) -> Value:
@@ -111,7 +110,7 @@ def _parameter(instr: Instr, width: int) -> Handler:
 
 
 def store(instr: Instr) -> Handler:
-    """st to global and shared memory."""
+    """Stores to global and shared memory."""
     space, count, kind = shape_of(instr)
     width = width_of_type(kind)
     place, sources = instr.operands[0], registers(instr.operands[1])
@@ -130,19 +129,18 @@ def store(instr: Instr) -> Handler:
     return run
 
 
-def write(
+def write(  # noqa: PLR0913, PLR0917  # what an access is
     m: Machine, space: str, address: NDArray[np.int64], nodes: Ids, width: int, idx: Lanes | None, line: int
 ) -> None:
     """Store nodes of `width` bits for the lanes."""
-    lane, clock = m.lane_ids(idx), m.clock(idx)
     if space == "global":
-        m.memory.store(address, nodes, width, m.thread[lane], clock, line)
+        m.memory.store(address, nodes, width, m.by_thread(idx, line))
         return
-    index = m.shared.index(address, m.block[lane], width // 8 // m.shared.unit, line)
-    m.shared.store(index, nodes, lane, clock, line)
+    index = m.shared.index(address, m.block[m.lane_ids(idx)], width // 8 // m.shared.unit, line)
+    m.shared.store(index, nodes, m.by_lane(idx, line))
 
 
-def async_copy(instr: Instr) -> Handler:
+def async_copy(instr: Instr) -> Handler:  # noqa: C901  # one instruction, its checks in PTX order
     """cp.async and its groups: the bytes arrive at once, but nobody may look before the group was waited for."""
     if "commit_group" in instr.parts:
         return _commit
@@ -175,7 +173,7 @@ def async_copy(instr: Instr) -> Handler:
             if len(whole):
                 nodes[whole] = fetch(m, "global", base[whole] + offset, 32, lane[whole], i.line)
             index = m.shared.index(to + offset, m.block[lane], 4 // m.shared.unit, i.line)
-            m.shared.store(index, nodes, lane, m.clock(idx), i.line, pending=True)
+            m.shared.store(index, nodes, m.by_lane(idx, i.line), pending=True)
             m.open_copies.append((index, lane))
 
     return run
@@ -208,7 +206,7 @@ def _wait(instr: Instr) -> Handler:
 
 
 def atomic(instr: Instr) -> Handler:
-    """atom and red: integer ones whose result nobody uses commute and are kept as effects; float ones are unstable."""
+    """Atomics (atom, red): integer ones whose result is unused commute and become effects; float sums are unstable."""
     parts = instr.parts
     kind = parts[-1]
     ops = {"add", "min", "max", "and", "or", "xor", "inc", "dec", "exch", "cas"} & set(parts)
@@ -242,7 +240,7 @@ def atomic(instr: Instr) -> Handler:
     return run
 
 
-def _unstable(m: Machine, i: Instr, idx: Lanes | None) -> None:
+def _unstable(_m: Machine, i: Instr, _idx: Lanes | None) -> None:
     raise Unstable(f"{i.opcode}: sums in the order of arrival, which decides the rounding", i.line)
 
 
@@ -250,6 +248,8 @@ def warp_barrier(_: Instr) -> Handler:
     """bar.warp.sync of whole warps (block barriers are the machine's)."""
 
     def run(m: Machine, i: Instr, idx: Lanes | None) -> None:
+        if m.depth:
+            raise Stop("a warp barrier where threads may part by data", i.line)
         warps, counts = np.unique(m.warp[m.lane_ids(idx)], return_counts=True)
         if (counts != min(32, m.threads)).any():
             raise Stop("a warp barrier of some threads of a warp only", i.line)

@@ -42,14 +42,14 @@ def build(g: Graph, prim: Primitive, nodes: list[Ids], *, folds: bool = True) ->
         twice = g.op[nodes[0]] == op_of(g, prim)
         out[twice] = g.a[nodes[0][twice]]
     rest = out == 0
-    if rest.all():
-        return g.apply(op_of(g, prim), *nodes)
     if rest.any():
-        out[rest] = g.apply(op_of(g, prim), *(n[rest] for n in nodes))
+        a, b, c = ([n[rest] for n in nodes] + [None, None])[:3]
+        assert a is not None
+        out[rest] = g.apply(op_of(g, prim), a, b, c)
     return out
 
 
-def identities(g: Graph, prim: Primitive, a: Ids, b: Ids, out: Ids) -> None:
+def identities(g: Graph, prim: Primitive, a: Ids, b: Ids, out: Ids) -> None:  # noqa: C901, PLR0912  # a table of rules
     """Fill `out`, where still 0, by identities of integer operations; `a` and `b` are the operands."""
     op = prim.name.partition(".")[0]
     width = prim.width if op not in ("lt", "le", "eq", "ne") else int(g.width[a[0]])
@@ -87,7 +87,7 @@ def identities(g: Graph, prim: Primitive, a: Ids, b: Ids, out: Ids) -> None:
         _disjoint(g, a, b, width, out)
 
 
-def _into_choice(g: Graph, prim: Primitive, x: Ids, y: Ids, constant: Mask, out: Ids) -> None:
+def _into_choice(g: Graph, prim: Primitive, x: Ids, y: Ids, constant: Mask, out: Ids) -> None:  # noqa: PLR0913, PLR0917  # as _masks
     """An operation of a constant with a choice between constants is a choice between constants."""
     chosen = constant & (g.op[x] == g.sels[prim.width]) & (out == 0)
     rows = np.array([row for row in np.flatnonzero(chosen).tolist() if _is_choice(g, int(x[row]))], np.int64)
@@ -112,23 +112,25 @@ def _zero(g: Graph, out: Ids, where: Mask, width: int) -> None:
     out[where & (out == 0)] = g.constant(width, 0)[0]
 
 
-def _masks(g: Graph, x: Ids, value: Bits, constant: Mask, width: int, out: Ids) -> None:
-    """x & 0xff..00 and x & 0x00..ff are a half of x beside zeros."""
+def _masks(g: Graph, x: Ids, value: Bits, constant: Mask, width: int, out: Ids) -> None:  # noqa: PLR0913, PLR0917  # columns
+    """Masks: x & 0xff..00 and x & 0x00..ff are a half of x beside zeros."""
     if width < 16:
         return
     half = width // 2
     for low, wanted in ((0, low_mask(half)), (half, low_mask(width) ^ low_mask(half))):
         hit = constant & (value == wanted) & (out == 0)
         if hit.any():
-            part = extract(g, x[hit], np.uint64(low), half)
+            part = extract(g, x[hit], low, half)
             zeros = np.broadcast_to(g.constant(half, 0), part.shape)
             out[hit] = cat(g, part, zeros, width) if low else cat(g, zeros, part, width)
     hit = constant & (value == low_mask(8)) & (out == 0)
     if hit.any():
-        out[hit] = zero_extend(g, extract(g, x[hit], np.uint64(0), 8), 8, width)
+        out[hit] = zero_extend(g, extract(g, x[hit], 0, 8), 8, width)
 
 
-def _shifts(g: Graph, prim: Primitive, x: Ids, value: Bits, constant: Mask, width: int, out: Ids) -> None:
+def _shifts(  # noqa: PLR0913, PLR0917  # as _masks
+    g: Graph, prim: Primitive, x: Ids, value: Bits, constant: Mask, width: int, out: Ids
+) -> None:
     """A shift by half the width moves a half beside zeros; one by the width or more leaves zeros."""
     half = width // 2
     if prim.name.startswith("shr.s"):
@@ -138,13 +140,13 @@ def _shifts(g: Graph, prim: Primitive, x: Ids, value: Bits, constant: Mask, widt
     if hit.any():
         zeros = np.broadcast_to(g.constant(half, 0), int(hit.sum()))
         if prim.name.startswith("shl"):
-            out[hit] = cat(g, extract(g, x[hit], np.uint64(0), half), zeros, width)
+            out[hit] = cat(g, extract(g, x[hit], 0, half), zeros, width)
         else:
-            out[hit] = cat(g, zeros, extract(g, x[hit], np.uint64(half), half), width)
+            out[hit] = cat(g, zeros, extract(g, x[hit], half, half), width)
 
 
 def _disjoint(g: Graph, a: Ids, b: Ids, width: int, out: Ids) -> None:
-    """x | y where, half by half, one of them is zero, is the other halves put together."""
+    """A sum of bits: x | y where, half by half, one of them is zero, is the other halves put together."""
     half = width // 2
     both = (g.op[a] == g.cats[width]) | const_mask(g, a)
     both &= ((g.op[b] == g.cats[width]) | const_mask(g, b)) & (out == 0)
@@ -155,7 +157,7 @@ def _disjoint(g: Graph, a: Ids, b: Ids, width: int, out: Ids) -> None:
     picked: list[Ids] = []
     fits = np.ones(len(rows), np.bool_)
     for low in (0, half):
-        one, other = (extract(g, n[rows], np.uint64(low), half) for n in (a, b))
+        one, other = (extract(g, n[rows], low, half) for n in (a, b))
         fits &= (one == zero) | (other == zero)
         picked.append(np.where(one == zero, other, one))
     out[rows[fits]] = cat(g, picked[1][fits], picked[0][fits], width)

@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 from foldproof.gpu.symbolic.cases import LaunchCase, allocations, blocks_of, load_cases, parameters
 from foldproof.gpu.symbolic.compare import Comparer, Level
-from foldproof.gpu.symbolic.execute import Block, Run, execute
+from foldproof.gpu.symbolic.execute import Block, Run, execute, launched
 from foldproof.gpu.symbolic.explain import Explanation, explain, specialisations
 from foldproof.gpu.symbolic.graph import Graph, GraphFull
 from foldproof.gpu.symbolic.lanes import Stop, Unstable
@@ -102,7 +102,7 @@ class _Session:
 
 @dataclass(slots=True)
 class Replay:
-    """A capture with PTX, opened for symbolic replay. Keeps the runs of the last launch, so ask pair after pair of it."""
+    """A capture with PTX, opened for symbolic replay; keeps the runs of the last launch, so ask its pairs in turn."""
 
     folder: Path
     capture: Capture
@@ -208,33 +208,28 @@ class Replay:
         return self._session
 
     def _run(self, session: _Session, variant: Variant) -> tuple[Run, bool]:
-        """The run of a variant, and whether it is one only for inputs without NaN."""
+        """The run of a variant, and whether it is one only for inputs without NaN. Raises `Stop`."""
         found = session.runs.get(variant.hash)
         if found is None:
             try:
-                kernel = self.kernel(variant.hash)
-                if variant.num_ctas != 1:
-                    raise Stop("clusters of blocks are not modelled")
-                if kernel.reqntid != (32 * variant.num_warps, 1, 1):
-                    raise Stop("the PTX is for another number of warps than the capture says")
-                values = parameters(kernel, variant, session.case.launch)
-                session.comparer.narrowed = False
-                run = execute(
-                    session.comparer.g,
-                    kernel,
-                    values,
-                    session.comparer.regions,
-                    session.grid,
-                    session.blocks,
-                    variant.shared,
-                )
-                found = run, session.comparer.narrowed
+                found = self._execute(session, variant)
             except Stop as stop:
                 found = stop
             session.runs[variant.hash] = found
         if isinstance(found, Stop):
             raise found
         return found
+
+    def _execute(self, session: _Session, variant: Variant) -> tuple[Run, bool]:
+        kernel, comparer = self.kernel(variant.hash), session.comparer
+        if variant.num_ctas != 1:
+            raise Stop("clusters of blocks are not modelled")
+        if kernel.reqntid != (32 * variant.num_warps, 1, 1):
+            raise Stop("the PTX is for another number of warps than the capture says")
+        values = parameters(kernel, variant, session.case.launch)
+        comparer.narrowed = False
+        start = launched(kernel, values, session.grid, variant.shared)
+        return execute(comparer.g, start, comparer.regions, session.blocks), comparer.narrowed
 
     def _compare(self, pair: Pair, base: BitsVerdict) -> BitsVerdict:
         session = self._opened(pair.case)
@@ -262,7 +257,7 @@ class Replay:
             said,
             level=Level.DIFFERS if witness is not None else Level.DIFFERS_STRUCTURE,
             differing=len(result.address),
-            explanation=explain(comparer, result, first, second, self._cause(session, pair, base.change)),
+            explanation=explain(comparer, result, self._cause(session, pair, base.change)),
             witness=witness,
             reason="" if witness is not None else "the computations differ; no input was found on which the bytes do",
         )

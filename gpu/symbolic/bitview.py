@@ -20,7 +20,7 @@ def const_mask(g: Graph, nodes: Ids) -> Mask:
     return (kinds >= g.consts[1]) & (kinds <= g.consts[64])
 
 
-def extract(g: Graph, nodes: Ids, low: Bits, width: int) -> Ids:
+def extract(g: Graph, nodes: Ids, low: Bits | int, width: int) -> Ids:
     """Bits [low, low + width) of each node, seen through constants, concatenations and other extractions."""
     nodes = nodes.copy()
     low = np.broadcast_to(np.asarray(low, np.uint64), nodes.shape).copy()

@@ -7,6 +7,7 @@ A record is an object with `launch`, `grid` (three extents) and `buffers` (`{nam
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -115,7 +116,7 @@ def allocations(case: LaunchCase) -> tuple[Region, ...]:
         values = _indices(case, arg.name, arg.bytes // size) if arg.name in case.below else None
         found.append(Region(arg.number, arg.number + arg.bytes // size * size, size, arg.name, floats, values))
     found.sort(key=lambda r: r.start)
-    for one, other in zip(found, found[1:], strict=False):
+    for one, other in pairwise(found):
         if one.stop > other.start:
             raise Stop(f"{one.name} and {other.name} overlap")
     if not found:

@@ -155,7 +155,7 @@ class Comparer:
         return tables[0] == tables[1]
 
     def _effects_apart(self, run: Run) -> None:
-        """Stop unless atomics and plain accesses use different buffers, judged by the base of the atomics' addresses."""
+        """Stop unless atomics and plain accesses use different buffers, judged by the base of each address."""
         bases = set()
         for effect in run.effects:
             for node in np.unique(self.every(effect.address)).tolist():

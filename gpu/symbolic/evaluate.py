@@ -69,7 +69,7 @@ def evaluate(g: Graph, cone: Ids, leaves: Ids, values: Bits, *, fuse: bool = Fal
 Rows = NDArray[np.int64]
 
 
-def _one(
+def _one(  # noqa: PLR0913, PLR0917  # one group of nodes
     g: Graph, run: Evaluation, name: str, width: int, nodes: Ids, operands: tuple[Rows, Rows, Rows], *, fuse: bool
 ) -> tuple[Bits, bool] | None:
     a, b, c = (run.bits[rows] for rows in operands)

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from foldproof.gpu.symbolic.access import ACCESS
 from foldproof.gpu.symbolic.graph import Graph
 from foldproof.gpu.symbolic.lanes import Stop
-from foldproof.gpu.symbolic.machine import Effect, Handler, Machine
+from foldproof.gpu.symbolic.machine import Effect, Handler, Launched, Machine
 from foldproof.gpu.symbolic.memory import Global, Region
 from foldproof.gpu.symbolic.program import Instr, Kernel
+from foldproof.gpu.symbolic.regions import fork
 from foldproof.gpu.symbolic.scalar import SCALAR, Factory
 from foldproof.gpu.symbolic.tensor import TENSOR
 from foldproof.gpu.symbolic.warp import WARP
@@ -69,23 +70,20 @@ def granule(kernel: Kernel, elems: Sequence[int]) -> int:
     return max(smallest, 1)
 
 
-def execute(
-    g: Graph,
-    kernel: Kernel,
-    params: Mapping[str, int],
-    regions: tuple[Region, ...],
-    grid: Block,
-    blocks: Sequence[Block],
-    shared_bytes: int,
-) -> Run:
-    """Run the blocks of a grid. Raises `Stop` with the reason when that is not possible soundly."""
-    made = handlers(kernel)
+def launched(kernel: Kernel, params: Mapping[str, int], grid: Block, shared_bytes: int) -> Launched:
+    """A kernel with its arguments. Raises `Stop` naming the first instruction that is not known."""
+    return Launched(kernel, params, grid, shared_bytes, handlers(kernel), fork)
+
+
+def execute(g: Graph, launch: Launched, regions: tuple[Region, ...], blocks: Sequence[Block]) -> Run:
+    """Run blocks of a launch. Raises `Stop` with the reason when that is not possible soundly."""
+    kernel = launch.kernel
     memory = Global(g, regions, granule(kernel, [r.elem for r in regions]))
     threads = kernel.reqntid[0] * kernel.reqntid[1] * kernel.reqntid[2]
     together = max(1, LANES // threads)
     effects: list[Effect] = []
     for first in range(0, len(blocks), together):
-        machine = Machine(g, kernel, params, memory, grid, blocks[first : first + together], shared_bytes, made)
+        machine = Machine(launch, memory, blocks[first : first + together])
         machine.run()
         effects += machine.effects
     return Run(kernel, memory, tuple(effects))

@@ -7,10 +7,8 @@ from collections.abc import Callable
 import msgspec
 import numpy as np
 from foldproof.gpu.symbolic.compare import Comparer, Comparison
-from foldproof.gpu.symbolic.execute import Run
 from foldproof.gpu.symbolic.graph import Graph
 from foldproof.gpu.symbolic.memory import Region
-from foldproof.gpu.symbolic.program import Kernel
 from foldproof.impl.capture import Variant
 
 DEPTH = 4
@@ -23,7 +21,8 @@ class Explanation(msgspec.Struct, frozen=True):
     """Where two graphs part.
 
     `output` names the element; `first` and `second` are the expressions at the first place that differs, from above;
-    `lines` the source lines (`file:line`) of both; `sizes` how many nodes each output takes; `cause` the specialisation.
+    `lines` the source lines (`file:line`) of both; `sizes` how many nodes each output takes; `cause` says which
+    specialisation.
     """
 
     output: str
@@ -54,7 +53,7 @@ def specialisations(first: Variant, second: Variant) -> tuple[str, ...]:
     return tuple(found)
 
 
-def explain(comparer: Comparer, result: Comparison, first: Run, second: Run, cause: tuple[str, ...]) -> Explanation:
+def explain(comparer: Comparer, result: Comparison, cause: tuple[str, ...]) -> Explanation:
     """The explanation of the output with the fewest operations; `cause` is what the variants were specialised for."""
     g = comparer.g
     depth = np.maximum(g.level[result.first], g.level[result.second])
@@ -62,10 +61,7 @@ def explain(comparer: Comparer, result: Comparison, first: Run, second: Run, cau
     roots = int(result.first[at]), int(result.second[at])
     sizes = [len(g.cone(np.array([root], np.int32))) for root in roots]
     pair = _part(comparer, *roots)
-    lines = [
-        _source(run.kernel, int(g.line[node])) or _source(run.kernel, int(g.line[root]))
-        for run, node, root in zip((first, second), pair, roots, strict=True)
-    ]
+    lines = [_source(g, node) or _source(g, root) for node, root in zip(pair, roots, strict=True)]
     name = namer(g, comparer.regions)
     shown = [_shown(g, node, name) for node in pair]
     said = " and ".join(cause) if cause else "no specialisation differs: the sources or the compiler do"
@@ -78,9 +74,10 @@ def _part(comparer: Comparer, one: int, other: int) -> tuple[int, int]:
     g, normal = comparer.g, comparer.no_nan
     while g.op[one] == g.op[other] and g.imm[one] == g.imm[other]:
         sides = [[int(column[node]) for column in (g.a, g.b, g.c)] for node in (one, other)]
-        if g.ops[int(g.op[one])].commutative and _normal(normal, sides[0][0]) == _normal(normal, sides[1][1]):
+        (a, b, _), (x, y, _) = ([_normal(normal, n) if n else 0 for n in side] for side in sides)
+        if g.ops[int(g.op[one])].commutative and (a == y or b == x):
             sides[1][0], sides[1][1] = sides[1][1], sides[1][0]
-        apart = [(x, y) for x, y in zip(*sides, strict=True) if x and y and _normal(normal, x) != _normal(normal, y)]
+        apart = [(u, v) for u, v in zip(*sides, strict=True) if u and v and _normal(normal, u) != _normal(normal, v)]
         if len(apart) != 1:
             break
         one, other = apart[0]
@@ -88,7 +85,7 @@ def _part(comparer: Comparer, one: int, other: int) -> tuple[int, int]:
 
 
 def _shown(g: Graph, node: int, name: Callable[[int], str]) -> str:
-    """A node as an expression, or a tree of one operation by the order in which it takes in what its first input meets."""
+    """A node as an expression, or a tree of one operation by the order in which its first input meets the rest."""
     op = int(g.op[node])
     inputs = _leaves(g, node)
     if not g.ops[op].commutative or len(inputs) < TREE:
@@ -99,28 +96,31 @@ def _shown(g: Graph, node: int, name: Callable[[int], str]) -> str:
         mine, partner = (a, b) if first in _leaves(g, a) else (b, a)
         met.append(partner)
         node = mine
-    steps = [render(g, node, name, 2)]
+    steps = [render(g, node, name, 2) if len(_leaves(g, node)) < TREE else f"({len(_leaves(g, node))} inputs)"]
     for partner in reversed(met):
         below = _leaves(g, partner)
-        few = len(below) <= 2
+        few = len(below) <= 2 and g.level[partner] < 4
         steps.append(render(g, partner, name, 2) if few else f"({len(below)} inputs from {name(below[0])})")
     return f"tree of {g.ops[op].name}: " + " + ".join(steps)
 
 
 def _leaves(g: Graph, node: int) -> list[int]:
-    """The inputs below a node, by address."""
-    cone = g.cone(np.array([node], np.int32))
+    """The inputs below a node, by address; what it takes through an extremum (a softmax its maximum) is left out."""
+    extrema = [number for number, op in enumerate(g.ops) if op.name.startswith(("max.", "min."))]
+    hidden = np.isin(g.op[: g.count], [number for number in extrema if number != int(g.op[node])])
+    cone = g.cone(np.array([node], np.int32), hidden)
     found = cone[np.isin(g.op[cone], list(g.leaves.values()))]
     return [int(n) for n in found[np.argsort(g.imm[found])]]
 
 
-def _normal(normal: Callable[[np.ndarray], np.ndarray], node: int) -> int:  # type: ignore[type-arg]
+def _normal(normal: Callable[[np.ndarray], np.ndarray], node: int) -> int:
     return int(normal(np.array([node], np.int32))[0])
 
 
-def _source(kernel: Kernel, line: int) -> str:
-    found = next((i for i in kernel.code if i.line == line), None)
-    return kernel.source(found) if found is not None else ""
+def _source(g: Graph, node: int) -> str:
+    """The source line that made a node, or else the nearest one below it that has one; empty where none has."""
+    cone = g.cone(np.array([node], np.int32))[::-1]
+    return next((g.places[int(g.place[n])] for n in cone if g.place[n]), "")
 
 
 def _place(regions: tuple[Region, ...], address: int) -> str:

@@ -42,7 +42,7 @@ class Forms:
         """The node of the form of `a op b`, for operands in normal form."""
         words = prim.name.split(".")
         if words[0] in ("add", "sub", "mul", "shl"):
-            return self._linear(g, prim, words[0], a, b, used)
+            return self._linear(g, prim, a, b, used)
         used.add("extremum" if words[0] in ("max", "min") else "bitwise")
         is_float = words[-1] in FORMATS
         plain = a if is_float else build(g, prim, [a, b])
@@ -69,7 +69,7 @@ class Forms:
         return 1 << atom
 
     def _of_sets(self, g: Graph, prim: Primitive, sets: list[int]) -> Ids:
-        """The nodes of sets; an empty one is zero, and of one operand the operand, except that extrema of floats stay."""
+        """The nodes of sets: an empty one is zero, a single operand is itself, except in extrema of floats."""
         keeps = prim.name.split(".")[-1] in FORMATS
         fresh = [m for m in dict.fromkeys(sets) if (prim.name, m) not in self.known]
         proper = []
@@ -96,8 +96,8 @@ class Forms:
         self.count += len(operands)
         return [int(n) for n in g.intern(g.op_id(name, width, 1), np.array(operands, np.int32), zero, zero, numbers)]
 
-    def _linear(self, g: Graph, prim: Primitive, op: str, a: Ids, b: Ids, used: set[str]) -> Ids:
-        width = prim.width
+    def _linear(self, g: Graph, prim: Primitive, a: Ids, b: Ids, used: set[str]) -> Ids:
+        op, width = prim.name.split(".")[0], prim.width
         mask = int(low_mask(width))
         constant = const_mask(g, b)
         factor_a = const_mask(g, a)

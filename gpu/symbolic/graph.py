@@ -31,7 +31,7 @@ class GraphFull(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Op:
-    """An operation: its name holds every modifier that decides bits (rounding, flushing, types); `width` is the result's."""
+    """An operation: its name holds all that decides bits (rounding, flushing, types); `width` is the result's."""
 
     name: str
     width: int
@@ -55,10 +55,11 @@ class Graph:
         self._second: Bits
         self.imm: Bits
         self.width: NDArray[np.uint8]
-        self.line: Ids
+        self.place: Ids
         self.level: Ids
         self._allocate(1 << 14)
-        self.current_line = 0
+        self.places: list[str] = [""]
+        self.current_place = 0
         self.agree: Callable[[Ids, Ids], Mask] = np.equal
         self.none = self.op_id("none", 0, 0)
         self.consts = {w: self.op_id(f"const{w}", w, 0) for w in WIDTHS}
@@ -81,6 +82,12 @@ class Graph:
         """The name of a node's operation."""
         return self.ops[int(self.op[node])].name
 
+    def place_id(self, source: str) -> int:
+        """The number of a source line; nodes made while it is `current_place` belong to it."""
+        if source not in self.places:
+            self.places.append(source)
+        return self.places.index(source)
+
     def constant(self, width: int, bits: Bits | int) -> Ids:
         """Nodes of constants."""
         values = np.atleast_1d(np.asarray(bits, np.uint64))
@@ -98,7 +105,7 @@ class Graph:
         return self.intern(self.undefs[width], zero, zero, zero, place)
 
     def cone(self, roots: Ids, known: Mask | None = None) -> Ids:
-        """The nodes that roots depend on, themselves included, ascending; those `known` are neither listed nor entered."""
+        """The nodes that roots depend on, themselves included, ascending; `known` ones are left out."""
         seen = np.zeros(self.count, np.bool_)
         seen[0] = True
         if known is not None:
@@ -152,7 +159,7 @@ class Graph:
                 ids = np.arange(new.start, new.stop, dtype=np.int32)
                 self._table[where] = ids
                 self._first[new], self._second[new], self.imm[new] = first[rows], second[rows], imm[rows]
-                self.width[new], self.line[new] = self.ops[op].width, self.current_line
+                self.width[new], self.place[new] = self.ops[op].width, self.current_place
                 below = np.maximum(self.level[a[rows]], self.level[b[rows]])
                 self.level[new] = np.maximum(below, self.level[c[rows]]) + 1
                 self.count = new.stop
@@ -174,12 +181,14 @@ class Graph:
 
     def _same(self, found: Ids, first: Bits, second: Bits, imm: Bits) -> Mask:
         """Whether rows hold exactly these columns; row -1, an empty slot, never does: no operation is number 0."""
-        return (self._second[found] == second) & (self._first[found] == first) & (self.imm[found] == imm)
+        same: Mask = (self._second[found] == second) & (self._first[found] == first) & (self.imm[found] == imm)
+        return same
 
     def _slots(self, first: Bits, second: Bits, imm: Bits) -> NDArray[np.int64]:
         h = (first * _MIX[0]) ^ (second * _MIX[1]) ^ (imm * _MIX[3])
         h = (h ^ (h >> _SHIFT)) * _MIX[2]
-        return ((h ^ (h >> _HALF)) & np.uint64(len(self._table) - 1)).astype(np.int64)
+        slots: NDArray[np.int64] = ((h ^ (h >> _HALF)) & np.uint64(len(self._table) - 1)).astype(np.int64)
+        return slots
 
     def _allocate(self, size: int) -> None:
         old = self.count
@@ -188,7 +197,7 @@ class Graph:
             ("_second", np.uint64),
             ("imm", np.uint64),
             ("width", np.uint8),
-            ("line", np.int32),
+            ("place", np.int32),
             ("level", np.int32),
         ):
             column = np.zeros(size + 1, kind)

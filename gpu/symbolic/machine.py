@@ -15,8 +15,10 @@ from foldproof.gpu.symbolic.algebra import compute, named
 from foldproof.gpu.symbolic.bitview import extract, low_mask, select
 from foldproof.gpu.symbolic.graph import Graph, Ids
 from foldproof.gpu.symbolic.lanes import Lanes, Stop, Value, merge, nodes_of, value_of
-from foldproof.gpu.symbolic.memory import EPOCH, Global, Shared
+from foldproof.gpu.symbolic.memory import Global
 from foldproof.gpu.symbolic.program import Guard, Imm, Instr, Kernel, Operand, Reg, Sym
+from foldproof.gpu.symbolic.shared import Shared
+from foldproof.gpu.symbolic.units import EPOCH, By
 from numpy.typing import NDArray
 
 MAX_STEPS = 400_000
@@ -36,21 +38,28 @@ class Effect:
     value: Ids
 
 
-class Machine:
-    """One batch of blocks of a launch. `params` are the bits of each parameter by name."""
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """What all blocks of a launch share: `params` are the bits of each parameter, `handlers` go with the instructions.
 
-    def __init__(
-        self,
-        g: Graph,
-        kernel: Kernel,
-        params: Mapping[str, int],
-        memory: Global,
-        grid: tuple[int, int, int],
-        blocks: Sequence[tuple[int, int, int]],
-        shared_bytes: int,
-        handlers: Mapping[int, Handler],
-    ) -> None:
-        self.g, self.kernel, self.params, self.memory, self.handlers = g, kernel, params, memory, handlers
+    `fork` runs both sides of a branch that depends on data.
+    """
+
+    kernel: Kernel
+    params: Mapping[str, int]
+    grid: tuple[int, int, int]
+    shared_bytes: int
+    handlers: Mapping[int, Handler]
+    fork: Callable[[Machine, Instr, Lanes, Value, NDArray[np.int64], int], int]
+
+
+class Machine:
+    """One batch of blocks of a launch, in lock step."""
+
+    def __init__(self, launch: Launched, memory: Global, blocks: Sequence[tuple[int, int, int]]) -> None:
+        kernel, grid, g = launch.kernel, launch.grid, memory.g
+        self.g, self.kernel, self.params, self.memory = g, kernel, launch.params, memory
+        self.handlers, self.fork = launch.handlers, launch.fork
         x, y, z = kernel.reqntid
         self.threads = x * y * z
         self.lanes = self.threads * len(blocks)
@@ -77,20 +86,30 @@ class Machine:
         special |= {f"%nctaid.{a}": np.full(self.lanes, n) for a, n in zip("xyz", grid, strict=True)}
         self.special = {name: Value(bits.astype(np.uint64)) for name, bits in special.items()}
         self.regs: dict[str, Value] = {}
-        self.shared = Shared(g, len(blocks), max(shared_bytes, kernel.shared_static, 16), memory.unit)
+        self.shared = Shared(g, len(blocks), max(launch.shared_bytes, kernel.shared_static, 16), memory.unit)
         self.effects: list[Effect] = []
         self.groups: list[list[Copy]] = []
         self.open_copies: list[Copy] = []
         self.pending_reads: list[list[Copy]] = []
         self.open_reads: list[Copy] = []
+        self.places = [g.place_id(kernel.source(instr)) for instr in kernel.code]
         self.joins = frozenset(kernel.labels.values())
         self.side_effects = 0
         self.depth = 0
 
     def clock(self, idx: Lanes | None) -> NDArray[np.int64]:
-        """The clock of lanes: see `memory.EPOCH`."""
+        """The clock of lanes: see `units.EPOCH`."""
         block, warp = (self.block, self.warp) if idx is None else (self.block[idx], self.warp[idx])
-        return (self.block_clock[block] << EPOCH) | self.warp_clock[warp]
+        clock: NDArray[np.int64] = (self.block_clock[block] << EPOCH) | self.warp_clock[warp]
+        return clock
+
+    def by_lane(self, idx: Lanes | None, line: int) -> By:
+        """These lanes as users of shared memory."""
+        return By(self.lane_ids(idx), self.clock(idx), line)
+
+    def by_thread(self, idx: Lanes | None, line: int) -> By:
+        """These lanes as users of global memory, where threads are numbered over the grid."""
+        return By(self.thread if idx is None else self.thread[idx], self.clock(idx), line)
 
     def lane_ids(self, idx: Lanes | None) -> Lanes:
         """The lanes meant by `idx`."""
@@ -125,7 +144,7 @@ class Machine:
             return Value(bits)
         node = value.node.copy()
         there = node > 0
-        node[there] = extract(self.g, node[there], np.uint64(0), width)
+        node[there] = extract(self.g, node[there], 0, width)
         return Value(bits, node)
 
     def register(self, name: str, line: int = 0) -> Value:
@@ -160,8 +179,9 @@ class Machine:
             raise Stop(f"{what} depends on data: {self.blame(value.node)}", line)
         return value.bits
 
-    def blame(self, node: Ids) -> str:
+    def blame(self, node: Ids | None) -> str:
         """What a symbolic value comes from, in words."""
+        assert node is not None
         return origin(self.g, int(node[node > 0][0]), self.memory)
 
     def run(self) -> None:
@@ -169,6 +189,7 @@ class Machine:
         pc = np.zeros(self.lanes, np.int64)
         self.spread(pc, np.arange(self.lanes, dtype=np.int64), len(self.kernel.code))
         self.memory.check_reads()
+        self.g.current_place = 0
 
     def spread(self, pc: NDArray[np.int64], members: Lanes, until: int) -> None:
         """Run the lanes `members` until each is at `until` (the end of a region, or of the code)."""
@@ -191,7 +212,7 @@ class Machine:
             if steps > MAX_STEPS:
                 raise Stop(f"more than {MAX_STEPS} instructions", self.kernel.code[at].line)
 
-    def _straight(
+    def _straight(  # noqa: C901, PLR0913, PLR0917  # one loop over instructions, and the state of the schedule
         self, pc: NDArray[np.int64], group: Lanes, at: int, alone: bool, waiting: NDArray[np.bool_], until: int
     ) -> int:
         """Run one group from `at` until its lanes part, wait, or may meet others."""
@@ -202,7 +223,7 @@ class Machine:
             steps += 1
             if steps > MAX_STEPS:
                 return steps
-            self.g.current_line = instr.line
+            self.g.current_place = self.places[at]
             kind = instr.parts[0]
             if kind == "bra":
                 taken = self.branch(instr, group, idx, pc, at)
@@ -253,7 +274,8 @@ class Machine:
         holds = (value.bits != 0) != guard.negated
         if holds.all():
             return idx
-        return self.lane_ids(idx)[holds]
+        held: Lanes = self.lane_ids(idx)[holds]
+        return held
 
     def step(self, at: int, instr: Instr, idx: Lanes | None) -> None:
         """Execute one instruction that is no branch and no barrier on some lanes."""
@@ -278,7 +300,9 @@ class Machine:
         """Execute under a predicate that depends on data: each register becomes a choice between new and old."""
         lanes = self.lane_ids(idx)
         before, effects = dict(self.regs), self.side_effects
+        self.depth += 1
         handler(self, instr, lanes[runs])
+        self.depth -= 1
         if self.side_effects != effects:
             raise Stop(
                 f"memory is written under a predicate that depends on data: {self.blame(nodes_of(self.g, value, 1))}",
@@ -313,9 +337,7 @@ class Machine:
         value = self.get(Reg(instr.guard.reg), 1, idx, instr.line)
         symbolic = value.symbolic()
         if symbolic.any():
-            from foldproof.gpu.symbolic.regions import fork
-
-            return fork(self, instr, group, value, symbolic, pc, at)
+            return self.fork(self, instr, group, value, pc, at)
         holds = (value.bits != 0) != instr.guard.negated
         if holds.all():
             return to

@@ -1,8 +1,7 @@
-"""Memory whose content is symbolic: units of `unit` bytes, each holding a node and which unit of the node it is.
+"""Global memory whose content is symbolic: inputs until something is written.
 
-Shared memory checks that what one thread writes and another reads or writes is ordered by a barrier; asynchronous
-copies count as unordered until they are waited for. Global memory passes nothing between threads unless a barrier of
-their block orders it. A breach stops the execution: its result would depend on timing.
+It passes nothing between threads unless a barrier of their block orders it. A breach stops the execution: its result
+would depend on timing.
 """
 
 from __future__ import annotations
@@ -12,140 +11,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from foldproof.gpu.symbolic.bitview import extract, join
 from foldproof.gpu.symbolic.graph import Graph, Ids
-from foldproof.gpu.symbolic.lanes import Lanes, Stop
+from foldproof.gpu.symbolic.lanes import Stop
+from foldproof.gpu.symbolic.units import EPOCH, By, compose, differ
 from numpy.typing import NDArray
 
-PENDING = np.int64(1) << 62
-"""The clock of an access that no barrier orders yet: an asynchronous copy or tensor core read under way."""
-EPOCH = np.int64(20)
-"""A clock is (barriers of the block) << EPOCH | (barriers of the warp)."""
-MANY = -2
 PAGE = 4096
-
-
-def compose(g: Graph, node: Ids, part: NDArray[np.uint8], unit: int) -> Ids:
-    """The values whose units lie in the rows of `node` and `part`, lowest first."""
-    count = node.shape[1]
-    first = node[:, 0]
-    whole = (g.width[first] == count * unit * 8) & (part[:, 0] == 0)
-    if count > 1:
-        whole &= (node == first[:, None]).all(axis=1) & (part == np.arange(count, dtype=np.uint8)).all(axis=1)
-    if whole.all():
-        return first
-    out = first.copy()
-    broken = ~whole
-    cut = [
-        extract(g, node[broken, i], part[broken, i].astype(np.uint64) * np.uint64(unit * 8), unit * 8)
-        for i in range(count)
-    ]
-    out[broken] = join(g, cut, count * unit * 8)
-    return out
-
-
-class Shared:
-    """The shared memory of some blocks side by side, `size` bytes each."""
-
-    def __init__(self, g: Graph, blocks: int, size: int, unit: int) -> None:
-        self.g, self.unit, self.size = g, unit, -(-size // unit)
-        total = blocks * self.size
-        self.node = np.zeros(total, np.int32)
-        self.part = np.zeros(total, np.uint8)
-        self.writer = np.full(total, -1, np.int32)
-        self.written = np.full(total, -1, np.int64)
-        self.reader = np.full(total, -1, np.int32)
-        self.reader_warp = np.full(total, -1, np.int32)
-        self.read_at = np.full(total, -1, np.int64)
-
-    def index(self, address: NDArray[np.int64], block: Lanes, count: int, line: int) -> NDArray[np.int64]:
-        """Rows of unit indices for accesses of `count` units. Stops on one outside the block's memory or misaligned."""
-        if (address < 0).any() or (address + count * self.unit > self.size * self.unit).any():
-            raise Stop("an access outside the shared memory of the block", line)
-        if (address % self.unit).any():
-            raise Stop(f"a shared memory access that is no multiple of {self.unit} bytes", line)
-        return (block * self.size + address // self.unit)[:, None] + np.arange(count)
-
-    def load(
-        self, index: NDArray[np.int64], lane: Lanes, clock: NDArray[np.int64], line: int, *, pending: bool = False
-    ) -> Ids:
-        """Nodes at the rows of indices, read by `lane` at `clock`."""
-        self.note_read(index, lane, clock, line, pending=pending)
-        node = self.node[index]
-        fresh = node == 0
-        if fresh.any():
-            node[fresh] = self.g.undefined(self.unit * 8, index[fresh].astype(np.uint64))
-        return compose(self.g, node, self.part[index], self.unit)
-
-    def note_read(
-        self, index: NDArray[np.int64], lane: Lanes, clock: NDArray[np.int64], line: int, *, pending: bool = False
-    ) -> None:
-        """Record reads, and stop on one that races with a write."""
-        lane2, clock2 = lane[:, None], clock[:, None]
-        written, writer = self.written[index], self.writer[index]
-        same_epoch = (written >> EPOCH) >= (clock2 >> EPOCH)
-        races = same_epoch & (writer != lane2) & ((writer >> 5 != lane2 >> 5) | (written >= clock2))
-        if (races | (written >= PENDING)).any():
-            raise Stop("a race: shared memory is read with no barrier after the write of another thread", line)
-        flat, who, when = index.ravel(), np.repeat(lane, index.shape[1]), np.repeat(clock, index.shape[1])
-        stale = (self.read_at[flat] >> EPOCH) < (when >> EPOCH)
-        self.reader[flat[stale]] = -1
-        self.reader_warp[flat[stale]] = -1
-        self.read_at[flat[stale]] = -1
-        _mark(self.reader, flat, who.astype(np.int32))
-        _mark(self.reader_warp, flat, (who >> 5).astype(np.int32))
-        self.read_at[flat] = PENDING if pending else np.maximum(self.read_at[flat], when)
-
-    def store(
-        self,
-        index: NDArray[np.int64],
-        nodes: Ids,
-        lane: Lanes,
-        clock: NDArray[np.int64],
-        line: int,
-        *,
-        pending: bool = False,
-    ) -> None:
-        """Write nodes of the rows' width; equal values from several threads are no race."""
-        count = index.shape[1]
-        flat = index.ravel()
-        node = np.repeat(nodes, count)
-        part = np.tile(np.arange(count, dtype=np.uint8), len(nodes))
-        who, when = np.repeat(lane, count).astype(np.int32), np.repeat(clock, count)
-        written, writer = self.written[flat], self.writer[flat]
-        other = ((written >> EPOCH) >= (when >> EPOCH)) & (writer != who)
-        other &= (writer >> 5 != who >> 5) | (written >= when)
-        asked = np.flatnonzero(other)
-        other[asked] = _differ(self.g, self.node[flat[asked]], self.part[flat[asked]], node[asked], part[asked])
-        reader, read_at, warp = self.reader[flat], self.read_at[flat], self.reader_warp[flat]
-        read = ((read_at >> EPOCH) >= (when >> EPOCH)) & (reader != who) & ((warp != who >> 5) | (read_at >= when))
-        read &= reader != -1
-        if (other | (written >= PENDING) | read | (read_at >= PENDING)).any():
-            raise Stop("a race: shared memory is written with no barrier after another thread's access", line)
-        self.node[flat], self.part[flat] = node, part
-        self.writer[flat] = who
-        self.written[flat] = PENDING if pending else when
-        if _differ(self.g, self.node[flat], self.part[flat], node, part).any():
-            raise Stop("a race: two threads write different values to one place of shared memory", line)
-
-    def settle(self, index: NDArray[np.int64], clock: NDArray[np.int64], *, reads: bool = False) -> None:
-        """Asynchronous accesses that were waited for become ordinary ones at `clock`."""
-        (self.read_at if reads else self.written)[index] = clock[:, None] if index.ndim == 2 else clock
-
-
-def _differ(g: Graph, old: Ids, old_part: NDArray[np.uint8], new: Ids, part: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """Where contents are not the same, empty places (node 0) included."""
-    out = (old != new) | (old_part != part)
-    asked = np.flatnonzero((old != new) & (old_part == part) & (old > 0))
-    if len(asked):
-        out[asked] = ~g.agree(old[asked], new[asked])
-    return out
-
-
-def _mark(column: NDArray[np.int32], flat: NDArray[np.int64], who: NDArray[np.int32]) -> None:
-    """Record a participant of each place, MANY where there are several."""
-    before = column[flat]
-    column[flat] = np.where((before == -1) | (before == who), who, np.int32(MANY))
-    lost = column[flat] != who
-    column[flat[lost]] = MANY
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,9 +51,7 @@ def _page(unit: int) -> _Page:
 class _Read:
     address: NDArray[np.int64]
     count: int
-    thread: Lanes
-    clock: NDArray[np.int64]
-    line: int
+    by: By
 
 
 @dataclass(slots=True)
@@ -196,14 +64,14 @@ class Global:
     pages: dict[int, _Page] = field(default_factory=dict)
     reads: list[_Read] = field(default_factory=list)
 
-    def load(self, address: NDArray[np.int64], width: int, thread: Lanes, clock: NDArray[np.int64], line: int) -> Ids:
+    def load(self, address: NDArray[np.int64], width: int, by: By) -> Ids:
         """Nodes of `width` bits at the addresses."""
         size = width // 8
-        region = self._regions(address, size, "read", line)
+        region = self._regions(address, size, "read", by.line)
         count = max(size // self.unit, 1)
-        self.reads.append(_Read(address, count, thread, clock, line))
+        self.reads.append(_Read(address, count, by))
         if self.pages:
-            found = self._written(address, count, thread, clock, line)
+            found = self._written(address, count, by)
             if found is not None:
                 node, part = found
                 fresh = node == 0
@@ -220,8 +88,8 @@ class Global:
         at = (address[:, None] + np.arange(0, size, step)).ravel()
         node, part = self._initial(at, np.repeat(region, size // step))
         cut = extract(self.g, node, part.astype(np.uint64) * np.uint64(8 * self.unit), 8 * step)
-        columns = cut.reshape(len(address), -1)
-        return join(self.g, [columns[:, i] for i in range(columns.shape[1])], width)
+        parts = size // step
+        return join(self.g, [cut[i::parts] for i in range(parts)], width)
 
     @property
     def starts(self) -> NDArray[np.int64]:
@@ -258,9 +126,7 @@ class Global:
                 node[mine] = self.g.constant(place.elem * 8, place.values[at])
         return node, (inside // self.unit).astype(np.uint8)
 
-    def _written(
-        self, address: NDArray[np.int64], count: int, thread: Lanes, clock: NDArray[np.int64], line: int
-    ) -> tuple[Ids, NDArray[np.uint8]] | None:
+    def _written(self, address: NDArray[np.int64], count: int, by: By) -> tuple[Ids, NDArray[np.uint8]] | None:
         """Node and part per unit, 0 where the initial content still stands; None if that is everywhere."""
         number = address // PAGE
         known = [int(p) for p in np.unique(number) if int(p) in self.pages]
@@ -272,39 +138,37 @@ class Global:
             page, mine = self.pages[p], np.flatnonzero(number == p)
             at = ((address[mine] % PAGE) // self.unit)[:, None] + np.arange(count)
             writer, when = page.writer[at], page.clock[at]
-            foreign = (writer >= 0) & (writer != thread[mine, None])
-            apart = (writer >> 12 != thread[mine, None] >> 12) | ((when >> EPOCH) >= (clock[mine, None] >> EPOCH))
+            foreign = (writer >= 0) & (writer != by.thread[mine, None])
+            apart = (writer >> 12 != by.thread[mine, None] >> 12) | ((when >> EPOCH) >= (by.clock[mine, None] >> EPOCH))
             if (foreign & apart).any():
-                raise Stop("global memory passes a value between threads with no barrier between them", line)
+                raise Stop("global memory passes a value between threads with no barrier between them", by.line)
             node[mine], part[mine] = page.node[at], page.part[at]
         return node, part
 
-    def store(
-        self, address: NDArray[np.int64], nodes: Ids, width: int, thread: Lanes, clock: NDArray[np.int64], line: int
-    ) -> None:
+    def store(self, address: NDArray[np.int64], nodes: Ids, width: int, by: By) -> None:
         """Write nodes of `width` bits."""
         size = width // 8
-        self._regions(address, size, "write", line)
+        self._regions(address, size, "write", by.line)
         count = size // self.unit
         number = address // PAGE
         for p in np.unique(number):
             page = self.pages.setdefault(int(p), _page(self.unit))
             mine = np.flatnonzero(number == p)
             at = (((address[mine] % PAGE) // self.unit)[:, None] + np.arange(count)).ravel()
-            node, who = np.repeat(nodes[mine], count), np.repeat(thread[mine], count)
-            when, part = np.repeat(clock[mine], count), np.tile(np.arange(count, dtype=np.uint8), len(mine))
+            node, who = np.repeat(nodes[mine], count), np.repeat(by.thread[mine], count)
+            when, part = np.repeat(by.clock[mine], count), np.tile(np.arange(count, dtype=np.uint8), len(mine))
             foreign = (page.writer[at] >= 0) & (page.writer[at] != who)
             foreign &= (page.writer[at] >> 12 != who >> 12) | ((page.clock[at] >> EPOCH) >= (when >> EPOCH))
             if ((page.writer[at] >= 0) & (page.clock[at] >> EPOCH != when >> EPOCH)).any():
                 self.check_reads()  # the overwritten clocks are what earlier reads are held to
             clash = np.flatnonzero(foreign)
-            differs = _differ(self.g, page.node[at[clash]], page.part[at[clash]], node[clash], part[clash])
+            differs = differ(self.g, page.node[at[clash]], page.part[at[clash]], node[clash], part[clash])
             page.node[at], page.part[at], page.writer[at], page.clock[at] = node, part, who, when
-            if differs.any() or _differ(self.g, page.node[at], page.part[at], node, part).any():
-                raise Stop("two threads write different values to one address", line)
+            if differs.any() or differ(self.g, page.node[at], page.part[at], node, part).any():
+                raise Stop("two threads write different values to one address", by.line)
 
     def check_reads(self) -> None:
-        """Stop if some thread read what another wrote later with no barrier between them, in whatever order it ran here."""
+        """Stop if a thread read what another wrote with no barrier between, in whatever order it ran here."""
         if not self.pages:
             return
         for read in self.reads:
@@ -316,12 +180,13 @@ class Global:
                 mine = np.flatnonzero(number == p)
                 at = ((read.address[mine] % PAGE) // self.unit)[:, None] + np.arange(read.count)
                 writer, when = page.writer[at], page.clock[at]
-                thread, clock = read.thread[mine, None], read.clock[mine, None]
+                thread, clock = read.by.thread[mine, None], read.by.clock[mine, None]
                 foreign = (writer >= 0) & (writer != thread)
                 apart = (writer >> 12 != thread >> 12) | ((when >> EPOCH) == (clock >> EPOCH))
                 if (foreign & apart).any():
                     raise Stop(
-                        "global memory is read by one thread and written by another with no barrier between", read.line
+                        "global memory is read by one thread and written by another with no barrier between",
+                        read.by.line,
                     )
 
     def written(self) -> NDArray[np.int64]:

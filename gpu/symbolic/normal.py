@@ -19,7 +19,7 @@ from foldproof.gpu.symbolic.primitives import CANONICAL, primitive
 from foldproof.gpu.symbolic.softfloat import FORMATS, is_nan
 
 RULES: dict[str, str] = {
-    "commute": "add, mul, and the product in fma commute: IEEE 754 is symmetric, and NaN results are canonical (not f64)",
+    "commute": "add, mul, and the product in fma commute: IEEE 754 is symmetric, NaN results canonical (not f64)",
     "times-one": "x * 1 and x / 1 are x where x is a number or a canonical NaN: the product is exact",
     "full-one": "div.full by 1 is exact: its reciprocal of 1 is 1 (measured on the H200; PTX promises two units)",
     "fma-one": "fma(x, 1, c) is x + c: the product is exact, so both round once",
@@ -27,8 +27,8 @@ RULES: dict[str, str] = {
     "plus-zero": "x + -0 and x - 0 are x where x is a number or a canonical NaN",
     "widen-narrow": "a bf16 or fp16 widened to fp32 and narrowed is itself unless it is a NaN: the widening is exact",
     "widen-bits": "a bf16 that is no NaN widened to fp32 is its bits above sixteen zeros",
-    "extremum": "max and min are associative, commutative and idempotent: PTX orders -0 below +0, a NaN loses to a number "
-    "(or wins, with .NaN), and what survives of NaNs alone is the canonical one",
+    "extremum": "max and min are associative, commutative and idempotent: PTX orders -0 below +0, a NaN loses to a "
+    "number (or wins, with .NaN), and what survives of NaNs alone is the canonical one",
     "argmax": "the index of the largest value, ties to the smaller index, does not depend on the order of comparisons "
     "when no value is a NaN: the pairs are totally ordered",
     "ring": "integer sums and multiples wrap in a commutative ring",
@@ -110,8 +110,8 @@ class Normaliser:
             out[rest] = build(g, prim, [n[rest] for n in (a, b, c)[: prim.arity]])
         return out
 
-    def _floating(self, name: str, words: list[str], operands: tuple[Ids, Ids, Ids], out: Ids) -> None:
-        g, (a, b, c) = self.g, operands
+    def _floating(self, name: str, words: list[str], operands: tuple[Ids, Ids, Ids], out: Ids) -> None:  # noqa: C901  # a table of rules
+        a, b, c = operands
         kind = words[-1]
         one, minus_zero = ONES[kind], 1 << (FORMATS[kind].width - 1)
         plain = not {"ftz", "sat", "relu", "rz", "rm", "rp"} & set(words)
@@ -144,7 +144,8 @@ class Normaliser:
         return build(self.g, prim, nodes)
 
     def _is(self, nodes: Ids, bits: int) -> Mask:
-        return bitview.const_mask(self.g, nodes) & (self.g.imm[nodes] == np.uint64(bits))
+        same: Mask = bitview.const_mask(self.g, nodes) & (self.g.imm[nodes] == np.uint64(bits))
+        return same
 
     def _same(self, out: Ids, where: Mask, x: Ids, kind: str, rule: str) -> None:
         """The result is `x` itself where `x` is a number or a canonical NaN."""

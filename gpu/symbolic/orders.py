@@ -1,4 +1,4 @@
-"""The argmax rule: selects that carry the larger value and its index through a tree of comparisons, as a set of pairs."""
+"""The argmax rule: selects that carry the larger value and its index through comparisons, as a set of pairs."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ class Orders:
                 self.n.used.add("argmax")
         return out
 
-    def _winner(self, condition: int, yes: int, no: int) -> int | None:
-        to, g = self.n.to, self.n.g
+    def _winner(self, condition: int, yes: int, no: int) -> int | None:  # noqa: C901  # its checks in order
+        to = self.n.to
         shape = self._condition(int(to[condition]))
         if shape is None:
             return None
@@ -124,7 +124,7 @@ class Orders:
         return compares and {low, high} == of
 
     def _orientation(self, pairs: list[tuple[int, int]], first: int, second: int) -> tuple[int, int] | None:
-        """When only indices are chosen (the last step drops the values), which value each belongs to, by their pairs."""
+        """Where only indices are chosen (the last step drops the values), the value that each belongs to."""
         for yes, no in pairs:
             for kind in ("max", "min"):
                 values = (second, first) if kind == "max" else (first, second)
@@ -138,7 +138,7 @@ class Orders:
         return None
 
     def _condition(self, node: int) -> tuple[bool, int, int, tuple[int, int] | None] | None:
-        """(strict, lesser value, greater value, indices whose order breaks ties) of a comparison; None if it is none."""
+        """(strict, lesser value, greater value, indices whose order breaks ties) of a comparison, or None."""
         g = self.n.g
         name = g.name(node)
         if name in ("setp.lt.f32", "setp.le.f32"):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from foldproof.gpu.symbolic import softfloat as sf
@@ -85,13 +85,14 @@ def _divide(width: int, is_signed: bool, remainder: bool) -> Function:
         x, y = (signed(a, width), signed(b, width)) if is_signed else (a, b)
         zero = y == 0
         y = np.where(zero, np.ones_like(y), y)
+        quotient: NDArray[Any]
         if is_signed:
             quotient = np.abs(x).view(np.uint64) // np.abs(y).view(np.uint64)
             quotient = np.where((x < 0) != (y < 0), -quotient.view(np.int64), quotient.view(np.int64))
         else:
             quotient = x // y
-        result = x - quotient * y if remainder else quotient
-        return np.where(zero, low_mask(width), result.view(np.uint64) & low_mask(width))
+        result = (x - quotient * y if remainder else quotient).view(np.uint64)
+        return np.where(zero, low_mask(width), result & low_mask(width))
 
     return run
 
@@ -192,7 +193,7 @@ def _arithmetic(op: str, fmt: sf.Format, mods: frozenset[str]) -> Function | Non
 
 
 def _extremum(fmt: sf.Format, mods: frozenset[str], largest: bool) -> Function | None:
-    """max and min as PTX has them: -0 < +0; a NaN loses, or wins with .NaN; no NaN survives but the canonical one."""
+    """Extrema as PTX has them: -0 < +0; a NaN loses, or wins with .NaN; no NaN survives but the canonical one."""
     if "xorsign" in mods or "abs" in mods:
         return None
     ftz, wins = "ftz" in mods, "NaN" in mods
@@ -219,7 +220,7 @@ def _order(fmt: sf.Format, bits: Bits) -> NDArray[np.int64]:
 
 
 def _compare(cmp: str, fmt: sf.Format, mods: frozenset[str]) -> Function:
-    unordered = cmp.endswith("u") and cmp not in ("num",)
+    unordered = cmp.endswith("u")
     table = {
         "eq": np.equal,
         "ne": np.not_equal,
@@ -237,7 +238,8 @@ def _compare(cmp: str, fmt: sf.Format, mods: frozenset[str]) -> Function:
             return (nan == (cmp == "nan")).astype(np.uint64)
         with np.errstate(invalid="ignore"):
             result = table[cmp[:2]](sf.decode(fmt, a), sf.decode(fmt, b))
-        return np.where(nan, unordered, result).astype(np.uint64)
+        holds: Bits = np.where(nan, unordered, result).astype(np.uint64)
+        return holds
 
     return run
 

@@ -75,7 +75,7 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class Instr:
-    """One instruction. `opcode` is whole, `parts` its words; `line` is in the PTX, `loc` an index into `Kernel.locs`."""
+    """One instruction. `opcode` is whole, `parts` its words; `line` is in the PTX, `loc` indexes `Kernel.locs`."""
 
     opcode: str
     parts: tuple[str, ...]

@@ -60,7 +60,8 @@ ALIGN: /\.align\s+\d+/
 PTR: ".ptr"
 INIT: /=\s*(?:\{[^}]*\}|[^;]*)/
 TYPE: /\.(?:[bsuf](?:8|16|32|64|128)|pred)\b/
-DIRECTIVE: /\.(?:reqntid|maxntid|minnctapersm|maxnreg|reqnctapercluster|maxclusterrank|explicitcluster|noreturn)(?:[ \t]+\d+(?:[ \t]*,[ \t]*\d+)*)?/
+DIRECTIVE: /\.(?:req|max|min)(?:ntid|nctapersm|nreg|nctapercluster|clusterrank)(?:[ \t]+\d+(?:[ \t]*,[ \t]*\d+)*)?/
+    | ".explicitcluster" | ".noreturn"
 FILE: /\.file[^\n]*/
 LOC: /\.loc[^\n]*/
 PRAGMA: /\.pragma[^;]*;/
@@ -106,7 +107,7 @@ class _Build(Transformer):  # type: ignore[type-arg]
         return Imm(_int(items[0]))
 
     def real(self, items: list[Token]) -> Imm:
-        return Imm(int(items[0][2:], 16), 4 * (len(items[0]) - 2))
+        return Imm(int(f"0x{items[0][2:]}", 0), 4 * (len(items[0]) - 2))
 
     def sym(self, items: list[Token]) -> Sym:
         return Sym(str(items[0]))
@@ -125,8 +126,8 @@ class _Build(Transformer):  # type: ignore[type-arg]
         return Guard(str(items[0]).lstrip("@!"), items[0][1] == "!")
 
     def instr(self, items: list[Any]) -> int:
-        guard, opcode, *operands = items
-        operands = tuple(_operand(o) for o in operands if o is not None)
+        guard, opcode, *rest = items
+        operands = tuple(_operand(o) for o in rest if o is not None)
         where = len(self.locs) - 1
         self.code.append(Instr(str(opcode), tuple(opcode.split(".")), operands, guard, opcode.line, where))
         return len(self.code) - 1
@@ -147,10 +148,8 @@ class _Build(Transformer):  # type: ignore[type-arg]
             names = [item] if isinstance(item, str) else item if isinstance(item, tuple) else ()
             renamed.update((name, f"{name}@{self.scopes}") for name in names)
         if renamed:
-            for old, new in renamed.items():
-                for table in (self.labels, self.regs):
-                    if old in table:
-                        table[new] = table.pop(old)  # type: ignore[index]
+            self.labels = {renamed.get(name, name): at for name, at in self.labels.items()}
+            self.regs = {renamed.get(name, name): kind for name, kind in self.regs.items()}
             for index in inside:
                 self.code[index] = _rename(self.code[index], renamed)
         return inside
@@ -194,7 +193,7 @@ class _Build(Transformer):  # type: ignore[type-arg]
         if not needed:
             raise PtxError("no .reqntid, so the size of a block is not known", where=f"line {names[0].line}")
         sizes = [int(n) for n in needed[0].split(None, 1)[1].split(",")]
-        block = (sizes + [1, 1])[:3]
+        block = [*sizes, 1, 1][:3]
         params = tuple(i for i in items if isinstance(i, Param))
         self.entry_data = (str(names[0]), params, (block[0], block[1], block[2]))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from foldproof.gpu.symbolic.graph import Mask
 from foldproof.gpu.symbolic.lanes import Lanes, Stop, Value
 from foldproof.gpu.symbolic.machine import Machine
 from foldproof.gpu.symbolic.program import Instr, Kernel, Sym
@@ -15,16 +14,14 @@ MAX_DEPTH = 24
 """Branches on data within each other: beyond, a loop whose length depends on data is likely."""
 
 
-def fork(
-    m: Machine, instr: Instr, group: Lanes, value: Value, symbolic: Mask, pc: NDArray[np.int64], at: int
-) -> int | None:
+def fork(m: Machine, instr: Instr, group: Lanes, value: Value, pc: NDArray[np.int64], at: int) -> int:  # noqa: PLR0913, PLR0917  # the state of a branch
     """Run both sides of a branch up to where they meet; all lanes of the group go on there. Raises `Stop`."""
     guard, target = instr.guard, instr.operands[0]
     assert guard is not None
     assert isinstance(target, Sym)
     if m.depth >= MAX_DEPTH:
-        raise Stop(f"a loop or branch depends on data: {m.blame(value.node)}", instr.line)  # type: ignore[arg-type]
-    if not symbolic.all():
+        raise Stop(f"a loop or branch depends on data: {m.blame(value.node)}", instr.line)
+    if not value.symbolic().all():
         raise Stop("a branch depends on data in some threads and not in others", instr.line)
     meet = meeting_points(m.kernel)[at]
     if meet < 0:
@@ -44,7 +41,7 @@ def fork(
         raise Stop(
             f"memory is written or a barrier reached in a branch that depends on data: {m.blame(value.node)}",
             instr.line,
-        )  # type: ignore[arg-type]
+        )
     m.regs = sides[0]
     other = {name: m.undefined(name, m.kernel.width_of(name)) for name in sides[0] if name not in sides[1]}
     for name in sides[1]:

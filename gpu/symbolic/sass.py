@@ -22,7 +22,7 @@ TIMEOUT = 30
 
 
 def disassembler() -> str | None:
-    """nvdisasm on the PATH, or the one that Triton brings; None where there is neither."""
+    """The disassembler: nvdisasm on the PATH, or the one that Triton brings; None where there is neither."""
     found = shutil.which("nvdisasm")
     if found:
         return found
@@ -40,9 +40,8 @@ def census(cubin: Path) -> Counter[str] | None:
     if tool is None or not cubin.is_file():
         return None
     try:
-        done = subprocess.run(
-            [tool, "-c", "-ndf", str(cubin)], capture_output=True, text=True, timeout=TIMEOUT, check=True
-        )  # noqa: S603  # our own tool, a path that we were given
+        command = [tool, "-c", "-ndf", str(cubin)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=True)  # noqa: S603  # no shell
     except (OSError, subprocess.SubprocessError):
         return None
     return Counter(_OPCODE.findall(done.stdout))

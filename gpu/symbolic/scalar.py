@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 import numpy as np
-from foldproof.gpu.symbolic.algebra import compute, named, op_of
+from foldproof.gpu.symbolic.algebra import compute, named
 from foldproof.gpu.symbolic.bitview import cat, extract, join, low_mask, select
-from foldproof.gpu.symbolic.graph import Ids
 from foldproof.gpu.symbolic.lanes import Lanes, Stop, Value, nodes_of, value_of
 from foldproof.gpu.symbolic.machine import Handler, Machine
 from foldproof.gpu.symbolic.primitives import Primitive, primitive
@@ -70,7 +69,7 @@ def integer_binary(instr: Instr) -> Handler:
 
 
 def mad(instr: Instr) -> Handler:
-    """mad.lo and mad.wide: a product, then a sum; both exact."""
+    """Multiply-add (mad.lo, mad.wide): a product, then a sum; both exact."""
     kind = instr.parts[-1]
     form, width, sign = instr.parts[1], width_of_type(kind), "s" if kind[0] == "s" else "u"
     if form not in ("lo", "wide") or kind[0] == "f":
@@ -88,7 +87,7 @@ def mad(instr: Instr) -> Handler:
 
 
 def shift(instr: Instr) -> Handler:
-    """shl and shr; the amount has 32 bits."""
+    """Shifts (shl, shr); the amount has 32 bits."""
     kind = instr.parts[-1]
     width = width_of_type(kind)
     sign = "s" if kind[0] == "s" and instr.parts[0] == "shr" else "u"
@@ -151,7 +150,7 @@ def bit_field(instr: Instr) -> Handler:
 
 
 def bit_insert(instr: Instr) -> Handler:
-    """bfi of concrete values and fields."""
+    """Bit field insertion (bfi) of concrete values and fields."""
     width = width_of_type(instr.parts[-1])
     dst, a, b, position, length = instr.operands
 
@@ -172,7 +171,7 @@ def bit_insert(instr: Instr) -> Handler:
 
 
 def permute(instr: Instr) -> Handler:
-    """prmt in its default mode: bytes of two registers picked by a concrete selector."""
+    """Byte permutation (prmt) in its default mode: bytes of two registers picked by a concrete selector."""
     if instr.parts != ("prmt", "b32"):
         raise Stop(f"unknown instruction {instr.opcode}", instr.line)
     dst, a, b, c = instr.operands
@@ -250,7 +249,7 @@ def piece(m: Machine, value: Value, low: int, width: int) -> Value:
         return Value(bits)
     there = value.node > 0
     node = np.zeros(len(bits), np.int32)
-    cut = value_of(m.g, extract(m.g, value.node[there], np.uint64(low), width))
+    cut = value_of(m.g, extract(m.g, value.node[there], low, width))
     bits[there], node[there] = cut.bits, (0 if cut.node is None else cut.node)
     return Value(bits, node)
 
@@ -266,7 +265,7 @@ def glue(m: Machine, parts: list[Value], width: int) -> Value:
 
 
 def choose(instr: Instr) -> Handler:
-    """selp."""
+    """Selection by a predicate (selp)."""
     width = width_of_type(instr.parts[-1])
     dst, a, b, p = instr.operands
 
@@ -382,7 +381,7 @@ def mixed(instr: Instr) -> Handler:
 
 
 def three(instr: Instr, prim: Primitive) -> Handler:
-    """max and min of three operands, as that of two applied twice: it is associative."""
+    """Extrema of three operands, as that of two applied twice: it is associative."""
     dst, a, b, c = instr.operands
     width = prim.width
 
@@ -394,7 +393,7 @@ def three(instr: Instr, prim: Primitive) -> Handler:
 
 
 def convert(instr: Instr) -> Handler:
-    """cvt between integers (extension, truncation) and floating-point formats."""
+    """Conversions (cvt) between integers (extension, truncation) and floating-point formats."""
     to, source = instr.parts[-2:]
     dst, *inputs = instr.operands
     out_width, in_width = width_of_type(to), width_of_type(source)
@@ -440,7 +439,7 @@ def _resize(instr: Instr, is_signed: bool, source: int, target: int) -> Handler:
 
 
 def address_space(instr: Instr) -> Handler:
-    """cvta between global and generic addresses, which are the same numbers."""
+    """Address conversions (cvta) between global and generic addresses, which are the same numbers."""
     if "global" not in instr.parts:
         raise Stop(f"{instr.opcode}: generic addresses of this space are not modelled", instr.line)
     return move(instr)

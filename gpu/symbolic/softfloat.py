@@ -107,7 +107,7 @@ def multiply(a: Doubles, b: Doubles) -> Doubles:
 
 
 def fma(a: Doubles, b: Doubles, c: Doubles) -> Doubles:
-    """a * b + c rounded to odd, for operands of at most 26 significant bits."""
+    """The sum a * b + c rounded to odd, for operands of at most 26 significant bits."""
     return add(multiply(a, b), c)
 
 

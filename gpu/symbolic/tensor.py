@@ -7,6 +7,7 @@ are summed is the hardware's secret and stays inside the operation's name.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from foldproof.gpu.symbolic.access import registers
@@ -18,6 +19,7 @@ from foldproof.gpu.symbolic.machine import Handler, Machine
 from foldproof.gpu.symbolic.primitives import Primitive
 from foldproof.gpu.symbolic.program import Imm, Instr, Reg, Vec
 from foldproof.gpu.symbolic.scalar import Factory
+from foldproof.gpu.symbolic.units import PENDING
 from foldproof.gpu.symbolic.warp import whole_warps
 from numpy.typing import NDArray
 
@@ -84,8 +86,8 @@ def fragment_rows(g: Graph, a: list[Ids], count: int) -> NDArray[np.int32]:
     return np.concatenate(half, axis=1)
 
 
-def warpgroup(instr: Instr) -> Handler:
-    """wgmma and its groups; operands in shared memory are read until they are waited for."""
+def warpgroup(instr: Instr) -> Handler:  # noqa: C901  # one instruction, its checks in PTX order
+    """Warpgroup products (wgmma) and their groups; operands in shared memory are read until they are waited for."""
     parts = instr.parts
     if parts[1] == "fence":
         return lambda _m, _i, _idx: None
@@ -106,10 +108,7 @@ def warpgroup(instr: Instr) -> Handler:
     values = [f.value for f in flags if isinstance(f, Imm)]
     from_registers = isinstance(a, Vec)
     size = BYTES[types[1]]
-    if size == 2:
-        majors = (0, values[2]) if from_registers else (values[2], values[3])
-    else:
-        majors = (0, 0)
+    majors = (0, 0) if size != 2 else (0, values[2]) if from_registers else (values[2], values[3])
     regs = registers(outs)
     if values[:2] != [1, 1] or len(regs) != columns // 2 or not isinstance(scale, Reg):
         raise Stop(f"{instr.opcode} with negated operands or other fragments than its shape has", instr.line)
@@ -128,8 +127,8 @@ def warpgroup(instr: Instr) -> Handler:
             words = [nodes_of(m.g, m.get(r, 32, idx, i.line), 32) for r in a.items]
             rows = fragment_rows(m.g, words, len(lanes)).reshape(-1, 64)
         else:
-            rows = tile(m, i, idx, lanes, _descriptor(m, a, idx, i.line), 64, depth * size, majors[0], size)
-        cols = tile(m, i, idx, lanes, _descriptor(m, b, idx, i.line), columns, depth * size, majors[1], size)
+            rows = tile(m, i, lanes, _descriptor(m, a, idx, i.line), Tile(64, depth * size, majors[0] != 0, size))
+        cols = tile(m, i, lanes, _descriptor(m, b, idx, i.line), Tile(columns, depth * size, majors[1] != 0, size))
         warp, group, member = np.arange(128) // 32, np.arange(128) % 32 // 4, np.arange(128) % 4
         zero = np.broadcast_to(m.g.constant(32, 0), (len(lanes),))
         for number, out in enumerate(regs):
@@ -149,18 +148,18 @@ def _descriptor(m: Machine, operand: object, idx: Lanes | None, line: int) -> ND
     return bits[:, 0].view(np.int64)
 
 
-def tile(
-    m: Machine,
-    instr: Instr,
-    idx: Lanes | None,
-    lanes: Lanes,
-    descriptor: NDArray[np.int64],
-    rows: int,
-    depth: int,
-    transposed: int,
-    size: int,
-) -> NDArray[np.int32]:
-    """A node per warpgroup and row: the `depth` bytes along K of each row of an operand in shared memory.
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """An operand of wgmma: rows along M or N, `depth` bytes along K, whether K is not the contiguous dimension."""
+
+    rows: int
+    depth: int
+    transposed: bool
+    size: int
+
+
+def tile(m: Machine, instr: Instr, lanes: Lanes, descriptor: NDArray[np.int64], shape: Tile) -> NDArray[np.int32]:
+    """A node per warpgroup and row: the bytes along K of each row of an operand in shared memory.
 
     Canonical layouts of sm_90: rows of 32, 64 or 128 bytes along the contiguous dimension in groups of eight,
     `stride` bytes apart, and 16-byte chunks permuted by the address bits above them (PTX ISA, matrix descriptor).
@@ -170,28 +169,29 @@ def tile(
     if pitch is None or (modes != modes[0]).any() or int(descriptor[0] >> 49) & 7:
         raise Stop("a matrix descriptor without swizzle or with a base offset", instr.line)
     start, leading, stride = ((descriptor >> at & 0x3FFF) << 4 for at in (0, 16, 32))
+    rows, size = shape.rows, shape.size
     row = np.arange(rows)
     first = lanes.reshape(-1, 128)[:, 0]
     words: list[Ids] = []
-    for byte in range(0, depth, 4):
+    for byte in range(0, shape.depth, 4):
         halves = []
-        for part in (0, 2) if transposed else (0,):
+        for part in (0, 2) if shape.transposed else (0,):
             k = (byte + part) // size
-            if transposed:
+            if shape.transposed:
                 per = pitch // size
                 inside = (row % per) * size + (k % 8) * pitch
                 at = start[:, None] + inside + (row // per) * leading[:, None] + (k // 8) * stride[:, None]
             else:
                 at = start[:, None] + (row % 8) * pitch + (row // 8) * stride[:, None] + byte
             at = _swizzled(at, pitch)
-            width = 2 if transposed else 4
+            width = 2 if shape.transposed else 4
             lane = np.repeat(first, rows)
             index = m.shared.index(at.ravel(), m.block[lane], width // m.shared.unit, instr.line)
-            clock = m.clock(lane)
-            halves.append(m.shared.load(index, lane, clock, instr.line))
-            m.shared.note_read(index, lane, clock, instr.line, pending=True)
+            by = m.by_lane(lane, instr.line)
+            halves.append(m.shared.load(index, by))
+            m.shared.note_read(index, by, pending=True)
             m.open_reads.append((index, lane))
-        words.append(cat(m.g, halves[1], halves[0], 32) if transposed else halves[0])
+        words.append(cat(m.g, halves[1], halves[0], 32) if shape.transposed else halves[0])
     return sequence(m.g, words).reshape(-1, rows)
 
 
@@ -220,7 +220,7 @@ def _wait(instr: Instr) -> Handler:
                 m.shared.settle(index, clock[lane], reads=True)
         still = [entry for group in (*m.pending_reads, m.open_reads) for entry in group]
         for index, _ in still:
-            m.shared.read_at[index] = np.int64(1) << 62
+            m.shared.read_at[index] = PENDING
 
     return run
 

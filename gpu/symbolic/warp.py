@@ -19,6 +19,8 @@ ALL = 0xFFFFFFFF
 def whole_warps(m: Machine, idx: Lanes | None, line: int, what: str) -> Lanes:
     """The lanes, which must be whole warps of 32."""
     lanes = m.lane_ids(idx)
+    if m.depth:
+        raise Stop(f"{what} where threads may part by data", line)
     if m.threads % 32 or len(lanes) % 32 or (np.bincount(m.warp[lanes]) % 32).any():
         raise Stop(f"{what} by some threads of a warp only", line)
     return lanes
@@ -132,7 +134,7 @@ def load_matrix(instr: Instr) -> Handler:
         rows = address_of(m, place, "shared", idx, i.line).reshape(-1, 32)
         if (rows[:, : 8 * count] % 16).any():
             raise Stop("ldmatrix at a misaligned address", i.line)
-        block, clock = m.block[lanes], m.clock(idx)
+        block, by = m.block[lanes], m.by_lane(idx, i.line)
         lane = np.arange(32)
         for q, out in enumerate(outs):
             parts = []
@@ -144,7 +146,7 @@ def load_matrix(instr: Instr) -> Handler:
                 at = (rows[:, row] + byte).ravel()
                 size = 2 if transposed else 4
                 index = m.shared.index(at, block, size // m.shared.unit, i.line)
-                parts.append(m.shared.load(index, lanes, clock, i.line))
+                parts.append(m.shared.load(index, by))
             m.put_nodes(out, cat(m.g, parts[1], parts[0], 32) if transposed else parts[0], idx)
 
     return run
@@ -163,7 +165,7 @@ def store_matrix(instr: Instr) -> Handler:
         rows = address_of(m, place, "shared", idx, i.line).reshape(-1, 32)
         if (rows[:, : 8 * count] % 16).any():
             raise Stop("stmatrix at a misaligned address", i.line)
-        block, clock = m.block[lanes], m.clock(idx)
+        block, by = m.block[lanes], m.by_lane(idx, i.line)
         lane = np.arange(32)
         for q, source in enumerate(sources):
             nodes = nodes_of(m.g, m.get(source, 32, idx, i.line), 32)
@@ -174,7 +176,7 @@ def store_matrix(instr: Instr) -> Handler:
                     row, byte = 8 * q + lane // 4, 4 * (lane % 4) + 2 * half
                 at = (rows[:, row] + byte).ravel()
                 index = m.shared.index(at, block, 2 // m.shared.unit, i.line)
-                m.shared.store(index, extract(m.g, nodes, np.uint64(16 * half), 16), lanes, clock, i.line)
+                m.shared.store(index, extract(m.g, nodes, 16 * half, 16), by)
 
     return run
 

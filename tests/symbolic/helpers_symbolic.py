@@ -12,7 +12,7 @@ from foldproof.gpu.symbolic.bits import Replay, load_cases
 from foldproof.gpu.symbolic.cases import LaunchCase, allocations, blocks_of, parameters
 from foldproof.gpu.symbolic.compare import Comparer
 from foldproof.gpu.symbolic.evaluate import evaluate
-from foldproof.gpu.symbolic.execute import Run, execute
+from foldproof.gpu.symbolic.execute import Run, execute, launched
 from foldproof.gpu.symbolic.graph import Graph
 from foldproof.gpu.symbolic.memory import Region
 from foldproof.gpu.symbolic.program import Kernel
@@ -56,7 +56,7 @@ class Probe:
     regions: tuple[Region, ...]
     threads: int
 
-    def outputs(self, words: np.ndarray, elem: int = 4) -> np.ndarray:
+    def outputs(self, words: np.ndarray) -> np.ndarray:
         """The words written at the output when the input holds `words`."""
         at = np.arange(self.threads) * 4 + self.regions[1].start
         return values(self.g, self.run, at, {self.regions[0].name: words}, self.regions, 4)
@@ -71,11 +71,11 @@ def run_probe(
     size = threads * 4
     regions = (Region(BASE, BASE + size, 4, "IN", floats), Region(BASE + 65536, BASE + 65536 + size, 4, "OUT", floats))
     params = {"p_in": BASE, "p_out": BASE + 65536}
-    run = execute(g, kernel, params, regions, (1, 1, 1), ((0, 0, 0),), shared)
+    run = execute(g, launched(kernel, params, (1, 1, 1), shared), regions, ((0, 0, 0),))
     return Probe(g, run, regions, threads)
 
 
-def values(
+def values(  # noqa: PLR0913, PLR0917  # what a question is
     g: Graph, run: Run, at: np.ndarray, inputs: dict[str, np.ndarray], regions: tuple[Region, ...], elem: int
 ) -> np.ndarray:
     """The bits at addresses after a run, for inputs given as element bits by buffer name (others are zero)."""
@@ -115,14 +115,7 @@ def run_variant(fn: str, **wanted: object) -> tuple[Graph, Run, tuple[Region, ..
             kernel, regions = replay.kernel(pair.first), allocations(case)
             g = Comparer(Graph(), regions).g
             assert case.grid is not None
-            run = execute(
-                g,
-                kernel,
-                parameters(kernel, variant, case.launch),
-                regions,
-                case.grid,
-                blocks_of(case.grid)[0],
-                variant.shared,
-            )
+            start = launched(kernel, parameters(kernel, variant, case.launch), case.grid, variant.shared)
+            run = execute(g, start, regions, blocks_of(case.grid)[0])
             return g, run, regions, case
     raise AssertionError(f"no launch of {fn} with {wanted}")

@@ -114,9 +114,7 @@ def test_a_difference_comes_with_a_witness_and_an_explanation() -> None:
             assert found.witness.output.bits != found.witness.other_bits
             assert found.witness.inputs
             assert found.explanation.output.startswith(found.witness.output.buffer)
-            assert all(
-                line.startswith("foldproof/gpu/kernels/") or "/triton/" in line for line in found.explanation.lines
-            )
+            assert all(":" in line and ".py" in line for line in found.explanation.lines), found.explanation
 
 
 def test_a_witness_of_exact_operations_is_confirmed_by_another_summation() -> None:
@@ -165,7 +163,7 @@ def test_a_row_reduction_takes_milliseconds() -> None:
     fresh = type(replay).open(bundled_capture())
     pair = next(p for p in replay.pairs(cases) if p.fn == "_row_sum" and verdict_of(p) is not Level.IDENTICAL)
     fresh.verdict(pair)
-    fresh._session = None
+    fresh._session = None  # noqa: SLF001  # the PTX stays parsed, the runs do not
     started = time.perf_counter()
     fresh.verdict(pair)
     assert time.perf_counter() - started < 1.0  # both variants, four blocks; docs/performance.md has the measurement

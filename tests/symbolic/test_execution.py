@@ -152,7 +152,8 @@ def test_halves_of_shared_words() -> None:
         f"{SHARED} st.shared.b32 [%r4], %r1; mov.b32 %r3, 0;",
         f"{SHARED} st.shared.b32 [%r6], %r2; bar.sync 0; ld.shared.b32 %r3, [%r7]; st.shared.b32 [%r6], %r3;",
         f"{SHARED} cp.async.ca.shared.global [%r6], [%rd4], 4; cp.async.commit_group; ld.shared.b32 %r3, [%r6];",
-        f"{SHARED} cp.async.ca.shared.global [%r6], [%rd4], 4; cp.async.commit_group; bar.sync 0; ld.shared.b32 %r3, [%r7];",
+        SHARED
+        + "cp.async.ca.shared.global [%r6], [%rd4], 4; cp.async.commit_group; bar.sync 0; ld.shared.b32 %r3, [%r7];",
     ],
 )
 def test_races_are_errors(body: str) -> None:

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import z3
 from foldproof.gpu.symbolic import softfloat as sf
-from foldproof.gpu.symbolic.normal import RULES, Domain, Normaliser
 from foldproof.gpu.symbolic.forms import Forms
 from foldproof.gpu.symbolic.graph import Graph
 from foldproof.gpu.symbolic.memory import Region
+from foldproof.gpu.symbolic.normal import RULES, Domain, Normaliser
 from foldproof.gpu.symbolic.primitives import primitive
 
 RNG = np.random.default_rng(2)
