@@ -17,17 +17,16 @@ from foldproof.impl import Capture, Launch, Policy, Selection, Variant, decide
 from foldproof.impl.choose import ones_read
 
 
-class Served(msgspec.Struct, frozen=True):
-    """How a policy comes to serve a launch by one variant: under which pass, without which others, logging what."""
+class Served(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How a policy comes to serve a launch by a variant: under which pass, without which others, logging what."""
 
-    hash: str
     strictness: str
-    without: tuple[str, ...]
-    ones: tuple[str, ...]
-    log: tuple[str, ...]
+    without: tuple[str, ...] = ()
+    ones: tuple[str, ...] = ()
+    log: tuple[str, ...] = ()
 
 
-class AblationRow(msgspec.Struct, frozen=True):
+class AblationRow(msgspec.Struct, frozen=True, omit_defaults=True):
     """One line of the ablation: PASS, or FAIL with the reason."""
 
     launch: str
@@ -59,7 +58,7 @@ def served_by(
             why = outcome.code if outcome else "nothing is left"
             return f"{policy.name} never selects {wanted}: {why} without {', '.join(removed) or 'removing any'}"
         if outcome.variant.hash == wanted:
-            return Served(wanted, str(outcome.strictness), tuple(removed), outcome.ones, outcome.log)
+            return Served(str(outcome.strictness), tuple(removed), outcome.ones, outcome.log)
         removed.append(outcome.variant.hash)
 
 
@@ -116,7 +115,9 @@ def _judged(full: Served, ablated: Served, verdict: PairVerdict | None) -> tuple
     words = {domain: verdict.verdicts[domain] for domain in DOMAINS}
     every = words["every bit pattern"]
     if every.word == "equal":
-        return True, f"{how}; equal, {every.reason}"
+        ground = every.why or f"on {every.sets} sets"
+        return True, f"{how}; equal, {ground}"
     narrower = [domain for domain, found in words.items() if found.word == "equal"]
     kept = f"; equal on the domain {narrower[-1]!r}" if narrower else ""
-    return False, f"{how}; {every.word}, {every.reason}{kept}"
+    ground = f"in {every.differing} of {every.sets} sets" if every.word == "differs" else every.reason
+    return False, f"{how}; {every.word}, {ground}{kept}"

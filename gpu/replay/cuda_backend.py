@@ -1,15 +1,13 @@
 """The backend on a CUDA device, through cuda.core. Importing this module loads no driver; opening the backend does.
 
 cuda.core is used wherever it has the call; the few driver calls below name what cuda.core lacks. Releases before 1.0
-differ in a few names, so those are looked up once, in `_Names`.
+differ in a few names; `cuda_calls` knows them.
 """
 
 from __future__ import annotations
 
 import ctypes
-import platform
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +24,7 @@ from foldproof.gpu.replay.backend import (
     Shape,
 )
 from foldproof.gpu.replay.compiling import compiled
+from foldproof.gpu.replay.cuda_calls import arch_of, bindings, checked, faults, read_facts, shared_limit, timing
 from foldproof.gpu.replay.inputs import Bytes
 
 PLAIN_SHARED = 48 * 1024
@@ -38,7 +37,7 @@ class CudaBackend:
     """One CUDA device. Raises NoDevice where there is none that can be driven."""
 
     def __init__(self, ordinal: int = 0, lanes: int = 1) -> None:
-        self._core, self._driver = _bindings()
+        self._core, self._driver = bindings()
         try:
             self._device = self._core.Device(ordinal)
             self._device.set_current()
@@ -53,50 +52,26 @@ class CudaBackend:
         self._clock: Any = None
         self._facts: DeviceFacts | None = None
         self.compiler = ""
-        with _faults():
+        with faults():
             self._pinned = self._core.LegacyPinnedMemoryResource().allocate(STAGING)
             self._host = np.ctypeslib.as_array((ctypes.c_uint8 * STAGING).from_address(int(self._pinned.handle)))
-            self.compiler, cubin = compiled(self._core, device_code.SOURCE, self._device_arch())
+            self.compiler, cubin = compiled(self._core, device_code.SOURCE, arch_of(self._device))
             own = self._core.ObjectCode.from_cubin(cubin)
             self._fill, self._compare = own.get_kernel(device_code.FILL), own.get_kernel(device_code.COMPARE)
-
-    def _device_arch(self) -> str:
-        major, minor = self._device.compute_capability
-        return f"sm_{major}{minor}"
 
     def facts(self) -> DeviceFacts:
         """What the device and its software are."""
         if self._facts is None:
-            self._facts = self._read_facts()
+            self._facts = read_facts(self._core, self._driver, self._device, self.compiler)
         return self._facts
-
-    def _read_facts(self) -> DeviceFacts:
-        properties = self._device.properties
-        total = self._checked(self._driver.cuMemGetInfo())[1]
-        number = self._checked(self._driver.cuDriverGetVersion())[0]
-        major, minor = self._device.compute_capability
-        return DeviceFacts(
-            name=str(self._device.name),
-            compute_capability=(int(major), int(minor)),
-            memory_bytes=int(total),
-            shared_bytes=self._shared_limit(),
-            multiprocessors=int(properties.multiprocessor_count),
-            driver=_kernel_driver(self._core),
-            cuda_driver=f"{number // 1000}.{number % 1000 // 10}",
-            compiler=self.compiler,
-            cuda_core=_version("cuda-core"),
-            cuda_bindings=_version("cuda-bindings"),
-            numpy=np.__version__,
-            python=platform.python_version(),
-        )
 
     def free_bytes(self) -> int:
         """Bytes of device memory that can still be allocated."""
-        return int(self._checked(self._driver.cuMemGetInfo())[0])
+        return int(checked(self._driver.cuMemGetInfo())[0])
 
     def load(self, cubin: bytes, entry: str, shared: int) -> Code:
         """Load a kernel and let it have its shared memory. Raises LoadRefusedError with the driver's reason."""
-        limit = self._shared_limit()
+        limit = shared_limit(self._device)
         if shared > limit:
             raise LoadRefusedError(f"needs {shared} bytes of shared memory; the device has {limit} a block")
         try:
@@ -108,15 +83,12 @@ class CudaBackend:
             raise LoadRefusedError(f"the driver refuses it: {problem}") from None
         return Code(kernel, places, shared)
 
-    def _shared_limit(self) -> int:
-        return int(self._device.properties.max_shared_memory_per_block_optin)
-
     def _allow_shared(self, kernel: Any, shared: int) -> None:
         # cuda.core only reads this attribute.
         attribute = self._driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
         handle = getattr(kernel, "handle", None) or kernel._handle  # noqa: SLF001 -- its name before 1.0
-        device = self._checked(self._driver.cuDeviceGet(self._device.device_id))[0]
-        self._checked(self._driver.cuKernelSetAttribute(attribute, shared, handle, device))
+        device = checked(self._driver.cuDeviceGet(self._device.device_id))[0]
+        checked(self._driver.cuKernelSetAttribute(attribute, shared, handle, device))
 
     def allocate(self, size: int) -> int:
         """The address of fresh device memory, a multiple of 1,024. Raises DeviceMemoryError."""
@@ -133,14 +105,14 @@ class CudaBackend:
 
     def release(self, address: int) -> None:
         """Give allocated memory back."""
-        with _faults():
+        with faults():
             self.sync()
             self._held.pop(address).close()
 
     def upload(self, address: int, data: Bytes) -> None:
         """Copy host bytes to the device through pinned memory."""
         flat = data.reshape(-1)
-        with _faults():
+        with faults():
             for start in range(0, flat.size, STAGING):
                 part = flat[start : start + STAGING]
                 self._host[: part.size] = part
@@ -150,7 +122,7 @@ class CudaBackend:
     def download(self, address: int, size: int) -> Bytes:
         """Copy bytes of the device to the host, after all work before it."""
         out = np.empty(size, np.uint8)
-        with _faults():
+        with faults():
             for start in range(0, size, STAGING):
                 part = min(STAGING, size - start)
                 self._move(int(self._pinned.handle), address + start, part)
@@ -160,7 +132,7 @@ class CudaBackend:
 
     def copy(self, target: int, source: int, size: int, lane: int = 0) -> None:
         """Copy within the device."""
-        with _faults():
+        with faults():
             self._move(target, source, size, lane)
 
     def _move(self, target: int, source: int, size: int, lane: int = 0) -> None:
@@ -169,10 +141,10 @@ class CudaBackend:
 
     def clear(self, address: int, size: int) -> None:
         """Zero device memory."""
-        with _faults():
+        with faults():
             # cuda.core's fill wants a buffer that it allocated in some releases.
             stream = self._lanes[0].handle
-            self._checked(self._driver.cuMemsetD8Async(address, 0, size, stream))
+            checked(self._driver.cuMemsetD8Async(address, 0, size, stream))
 
     def prepare(self, arena: Arena) -> None:
         """Put the region tables of an arena on the device."""
@@ -192,7 +164,7 @@ class CudaBackend:
         """Fill the poisoned regions of each slot with a byte."""
         arena = self._prepared()
         poisoned = sum(r.kind in POISONED for r in arena.regions)
-        with _faults():
+        with faults():
             config = self._config(Shape((poisoned, slots, 1), device_code.THREADS), 0)
             args = (base, ctypes.c_uint64(arena.stride), self._tables[1], ctypes.c_int32(value))
             self._core.launch(self._lanes[0], config, self._fill, *args)
@@ -204,7 +176,7 @@ class CudaBackend:
         blocks = -(-chunks // (device_code.THREADS * device_code.UNROLL))
         blocks = min(blocks, int(self._device.properties.multiprocessor_count) * 24)
         fills = -1 if job.fills is None else job.fills[0] | job.fills[1] << 8
-        with _faults():
+        with faults():
             config = self._config(Shape((blocks, 1, 1), device_code.THREADS), 0)
             sizes = (ctypes.c_uint64(chunks), ctypes.c_uint64(arena.stride // device_code.CHUNK))
             table = (self._tables[0], ctypes.c_int32(len(arena.regions)))
@@ -221,7 +193,7 @@ class CudaBackend:
         # The hot path of a replay: no context manager, which would cost a third of the launch itself.
         try:
             self._core.launch(self._stream(lane), self._config(shape, code.shared), code.handle, *args)
-        except Exception as problem:  # as in _faults
+        except Exception as problem:  # as in faults
             raise DeviceFaultError(f"{type(problem).__name__}: {problem}") from problem
 
     def _config(self, shape: Shape, shared: int) -> Any:
@@ -237,88 +209,34 @@ class CudaBackend:
 
     def sync(self) -> None:
         """Wait for all work of all lanes."""
-        with _faults():
+        with faults():
             for lane in self._lanes:
                 lane.sync()
 
     def begin_graph(self, lane: int) -> None:
         """Record the launches of the lane from here on."""
-        with _faults():
+        with faults():
             builder = self._lanes[lane].create_graph_builder()
             builder.begin_building()
             self._recording[lane] = builder
 
     def end_graph(self, lane: int) -> Any:
         """End the recording."""
-        with _faults():
+        with faults():
             builder = self._recording.pop(lane)
             return builder.end_building().complete()
 
     def run_graph(self, graph: Any, lane: int) -> None:
         """Run the recorded launches."""
-        with _faults():
+        with faults():
             graph.launch(self._lanes[lane])
 
     def stopwatch(self) -> float:
         """Seconds on the device's clock since the first call."""
-        with _faults():
-            event = self._device.create_event(options=_timing(self._core))
+        with faults():
+            event = self._device.create_event(options=timing(self._core))
             self._lanes[0].record(event)
             event.sync()
             if self._clock is None:
                 self._clock = event
             return float(event - self._clock) / 1e3 if event is not self._clock else 0.0
-
-    def _checked(self, result: tuple[Any, ...]) -> tuple[Any, ...]:
-        if int(result[0]) != 0:
-            raise DeviceFaultError(f"{getattr(result[0], 'name', result[0])}")
-        return result[1:]
-
-
-@contextmanager
-def _faults() -> Iterator[None]:
-    """Any error of the driver inside is a fault of the device; errors of our own pass."""
-    try:
-        yield
-    except (DeviceFaultError, DeviceMemoryError, NoDevice, AssertionError):
-        raise
-    except Exception as problem:
-        raise DeviceFaultError(f"{type(problem).__name__}: {problem}") from problem
-
-
-def _bindings() -> tuple[Any, Any]:
-    """cuda.core (its experimental name before 0.5) and the driver bindings. Raises NoDevice where either is missing."""
-    try:
-        from cuda import core  # noqa: PLC0415 -- importing this module must load no CUDA library
-        from cuda.bindings import driver  # noqa: PLC0415 -- as above
-
-        if not hasattr(core, "Device"):
-            from cuda.core import experimental as core  # noqa: PLC0415 -- as above
-    except Exception as problem:  # noqa: BLE001 -- a broken installation raises what it likes
-        why = f"cuda.core cannot be imported: {problem}"
-        raise NoDevice(why, fix="install cuda-python 13 on a machine with a CUDA device") from None
-    return core, driver
-
-
-def _timing(core: Any) -> Any:
-    try:
-        return core.EventOptions(timing_enabled=True)
-    except TypeError:
-        return core.EventOptions(enable_timing=True)
-
-
-def _version(distribution: str) -> str | None:
-    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 -- needed once, by a device run
-
-    try:
-        return version(distribution)
-    except PackageNotFoundError:
-        return None
-
-
-def _kernel_driver(core: Any) -> str | None:
-    """The version of the kernel-mode driver, such as 580.159.03, None where nothing says it."""
-    try:
-        return ".".join(str(part) for part in core.system.get_kernel_mode_driver_version())
-    except Exception:  # noqa: BLE001 -- the name differs by release and NVML may be absent; the version is a courtesy
-        return None

@@ -1,19 +1,20 @@
 """Input bytes from a counter-based generator: the same seed gives the same bytes on every machine, set by set.
 
 A set belongs to a *class*: finite numbers, numbers with infinities, NaNs. The input domains of a verdict are nested:
-"finite" is the first class, "no NaN" the first two, "every bit pattern" all three.
+"finite" is the first class, "no NaN" the first two, "every bit pattern" all three. Within a class the sets are drawn in
+several *kinds*, in turn. Each kind of each buffer is one Philox stream, its sets lie in it one after the other, so that
+many sets are drawn at once and any one of them alone.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from foldproof.gpu.replay.arena import Region
-from foldproof.impl.errors import InvalidLaunch
+from foldproof.gpu.replay.formats import FLOATS, INTS, FloatFormat, extremes, item_bytes
 
 SetClass: TypeAlias = Literal["finite", "infinite", "nan"]
 DomainName: TypeAlias = Literal["finite", "no NaN", "every bit pattern"]
@@ -24,179 +25,196 @@ DOMAINS: Mapping[DomainName, tuple[SetClass, ...]] = {
     "every bit pattern": CLASSES,
 }
 KINDS: Mapping[SetClass, tuple[str, ...]] = {
-    "finite": ("moderate", "cancelling", "wide", "extremes"),
+    "finite": ("moderate", "small", "cancelling", "wide", "extremes"),
     "infinite": ("infinities", "mixed"),
     "nan": ("payloads", "bits"),
 }
 """How the sets of a class are drawn, in turn."""
+SEARCH_FROM = 1 << 20
+"""Sets of the class "finite" from this index on are those of a search, drawn in turn as SEARCH_KINDS says.
+
+A sum of ordinary numbers differs by an ulp of fp32 in about every third row, and a bf16 output shows that in about one
+of 300 rows (a simulation of the trees): where bits are expected to differ and did not, only many ordinary rows tell.
+"""
+SEARCH_KINDS = ("moderate", "small")
 
 Bytes: TypeAlias = np.ndarray[Any, np.dtype[np.uint8]]
 Words: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+_CHUNK = 1 << 17
+"""Bytes that are drawn at once, so that what lies between raw words and the result stays in a cache."""
+_BLOCK_WORDS = 4
+"""64-bit words that Philox gives for one value of its counter."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Float:
-    """A float format by its bits; `infinite` is whether an all-ones exponent means infinity or NaN."""
-
-    bytes: int
-    mantissa: int
-    exponent: int
-    infinite: bool = True
-
-    @property
-    def top(self) -> int:
-        """The all-ones exponent field, in place."""
-        return ((1 << self.exponent) - 1) << self.mantissa
-
-    @property
-    def sign(self) -> int:
-        """The sign bit, in place."""
-        return 1 << (self.mantissa + self.exponent)
-
-
-_FLOATS: Mapping[str, _Float] = {
-    "fp64": _Float(8, 52, 11),
-    "fp32": _Float(4, 23, 8),
-    "fp16": _Float(2, 10, 5),
-    "bf16": _Float(2, 7, 8),
-    "fp8e5": _Float(1, 2, 5),
-    "fp8e4nv": _Float(1, 3, 4, infinite=False),
-}
-_INTS: Mapping[str, tuple[int, bool]] = {
-    f"{sign}{bits}": (bits // 8, sign == "i") for sign in "iu" for bits in (8, 16, 32, 64)
-} | {"i1": (1, False), "u1": (1, False)}
-
-
-def item_bytes(type_: str) -> int:
-    """Bytes an element of a pointer type such as `*bf16`. Raises `InvalidLaunch` for one that is not known."""
-    name = type_.removeprefix("*")
-    if name in _FLOATS:
-        return _FLOATS[name].bytes
-    if name in _INTS:
-        return _INTS[name][0]
-    known = ", ".join(sorted({*_FLOATS, *_INTS}))
-    raise InvalidLaunch(f"inputs of type {type_} cannot be drawn", fix=f"known element types: {known}")
+def kinds_of(index: int, cls: SetClass) -> tuple[str, ...]:
+    """The kinds through which the sets around that index go in turn."""
+    return SEARCH_KINDS if index >= SEARCH_FROM else KINDS[cls]
 
 
 def kind_of(cls: SetClass, index: int) -> str:
     """How the set of that index within its class is drawn."""
-    return KINDS[cls][index % len(KINDS[cls])]
+    kinds = kinds_of(index, cls)
+    return kinds[index % len(kinds)]
 
 
 def payload(seed: int, fn: str, region: Region, cls: SetClass, index: int) -> Bytes:
-    """The input bytes of a region in one set: a function of its arguments alone.
+    """The input bytes of a region in one set: a function of its arguments alone."""
+    only: Bytes = block(seed, fn, region, cls, range(index, index + 1))[0]
+    return only
 
-    Philox, keyed by seed, function and the names of the arguments; the counter is class and index.
+
+def block(seed: int, fn: str, region: Region, cls: SetClass, indices: range) -> Bytes:
+    """The input bytes of a region in several sets of one kind, a row each; `indices` steps by the number of kinds.
+
+    The stream is keyed by seed, function, the names of the arguments, class and kind; sets of a search have their own.
     """
-    digest = hashlib.sha256(f"{seed}/{fn}/{region.title}".encode()).digest()
-    counter = (CLASSES.index(cls) << 192) | (index << 128)
-    philox = np.random.Philox(key=int.from_bytes(digest[:16], "little"), counter=counter)
-    kind = kind_of(cls, index)
+    first = indices[0]
+    kinds = kinds_of(first, cls)
+    if len(indices) > 1 and indices.step != len(kinds):
+        raise ValueError(f"sets {indices} are not of one kind")
+    search = first >= SEARCH_FROM
+    kind = kinds[first % len(kinds)]
+    ordinal = (first - SEARCH_FROM if search else first) // len(kinds)
+    name = f"{seed}/{fn}/{region.title}/{cls}/{kind}{'/search' if search else ''}"
     width = item_bytes(region.type)
     count = -(-region.size // width)
-    name = region.type.removeprefix("*")
-    if name in _FLOATS:
-        words = _floats(philox, _FLOATS[name], count, kind)
-    else:
-        words = _ints(philox, name, count, kind, region.below)
-    return words.view(np.uint8)[: region.size]
+    out = np.empty((len(indices), count), f"u{width}")
+    step = max(1, _CHUNK // max(region.size, 1))
+    for start in range(0, len(indices), step):
+        part = out[start : start + step]
+        draw = _Draw(name, ordinal + start, part.shape, 8 if region.below else width)
+        part[:] = _words(draw, region, kind)
+    return out.view(np.uint8)[:, : region.size]
 
 
-def _raw(philox: np.random.Philox, dtype: str, count: int) -> Words:
-    width = np.dtype(dtype).itemsize
-    words: Words = np.asarray(philox.random_raw(-(-count * width // 8)), np.uint64)
-    narrow: Words = words.view(np.dtype(dtype))[:count]
-    return narrow
+def _words(draw: _Draw, region: Region, kind: str) -> Words:
+    element = region.type.removeprefix("*")
+    if element in FLOATS:
+        return _FLOAT_KINDS[kind](draw, FLOATS[element])
+    return _ints(draw, element, kind, region.below)
 
 
-def _floats(philox: np.random.Philox, form: _Float, count: int, kind: str) -> Words:
-    dtype = f"u{form.bytes}"
-    raw = _raw(philox, dtype, count)
-    if kind == "bits":
-        return raw
-    if kind in {"wide", "mixed"}:
-        words = _without_top(raw, form)
-    else:
-        words = _moderate(raw, form, spread=12 if kind == "cancelling" else 4)
-    if kind == "cancelling":
-        # Each odd element all but cancels the one before it: what is left is the last bit, or nothing.
-        pairs = words[: count // 2 * 2].reshape(-1, 2)
-        pairs[:, 1] = pairs[:, 0] ^ np.asarray(form.sign, dtype) ^ (pairs[:, 1] & np.asarray(1, dtype))
-    elif kind in {"extremes", "mixed"}:
-        words = _sprinkled(philox, words, _extremes(form, infinities=kind == "mixed"), one_in=8)
-    elif kind == "infinities" and form.infinite:
-        words = _sprinkled(philox, words, [form.top, form.top | form.sign], one_in=64)
-    elif kind == "payloads":
-        words = _sprinkled(philox, words, _nans(philox, form), one_in=64)
+class _Draw:
+    """The random words of some consecutive sets: `raw`, an element each, and `picks`, 16 bits an element."""
+
+    __slots__ = ("_first", "_name", "_shape", "raw")
+
+    def __init__(self, name: str, first: int, shape: tuple[int, ...], width: int) -> None:
+        self._name, self._first, self._shape = name, first, shape
+        self.raw: Words = self._drawn("raw", width)
+
+    def picks(self) -> Words:
+        """From a stream of its own, because most kinds need none."""
+        return self._drawn("picks", 2)
+
+    def _drawn(self, what: str, width: int) -> Words:
+        sets, count = self._shape
+        each = -(-count * width // (8 * _BLOCK_WORDS)) * _BLOCK_WORDS
+        key = int.from_bytes(hashlib.sha256(f"{self._name}/{what}".encode()).digest()[:16], "little")
+        philox = np.random.Philox(key=key, counter=self._first * each // _BLOCK_WORDS)
+        # Over the whole range these are the raw words of the generator.
+        words = np.random.Generator(philox).integers(0, 2**64 - 1, (sets, each), np.uint64, endpoint=True)
+        return words.view(f"u{width}")[:, :count]
+
+
+def _ordinary(low: int, high: int) -> Callable[[_Draw, FloatFormat], Words]:
+    """Random signs and mantissas, exponents of 2 evenly from `low` to `high`."""
+
+    def draw(draw: _Draw, form: FloatFormat) -> Words:
+        raw = draw.raw
+        first = max(1, form.bias + low)
+        span = min(form.bias + high, (1 << form.exponent) - 2) - first + 1
+        field = (raw >> form.mantissa) & ((1 << form.exponent) - 1)
+        wide = field.astype(np.uint16) if raw.dtype == np.uint8 else field
+        exponent = ((wide * span) >> form.exponent) + first
+        words: Words = (raw & (form.sign | ((1 << form.mantissa) - 1))) | (exponent.astype(raw.dtype) << form.mantissa)
+        return words
+
+    return draw
+
+
+_moderate = _ordinary(-4, 2)
+_small = _ordinary(-8, -3)
+
+
+def _cancelling(draw: _Draw, form: FloatFormat) -> Words:
+    """Each odd element all but cancels the one before it: what is left is the last bit, or nothing."""
+    words = _ordinary(-12, 6)(draw, form)
+    even = words.shape[1] // 2 * 2
+    words[:, 1:even:2] = (words[:, 0:even:2] ^ form.sign) ^ (words[:, 1:even:2] & 1)
     return words
 
 
-def _moderate(raw: Words, form: _Float, *, spread: int) -> Words:
-    """Random signs and mantissas, magnitudes around 1: exponents from -spread to about spread / 2, evenly."""
-    dtype = raw.dtype
-    bias = (1 << (form.exponent - 1)) - 1
-    low = max(1, bias - spread)
-    span = min(bias + spread // 2, (1 << form.exponent) - 2) - low + 1
-    field = (raw >> np.asarray(form.mantissa, dtype)) & np.asarray((1 << form.exponent) - 1, dtype)
-    exponent = (field % np.asarray(span, dtype) + np.asarray(low, dtype)) << np.asarray(form.mantissa, dtype)
-    kept: Words = raw & np.asarray(form.sign | ((1 << form.mantissa) - 1), dtype)
-    moderate: Words = kept | exponent.astype(dtype)
-    return moderate
-
-
-def _without_top(raw: Words, form: _Float) -> Words:
+def _wide(draw: _Draw, form: FloatFormat) -> Words:
     """Any finite bit pattern: what is infinite or NaN loses a bit of its exponent (or, without infinity, of all)."""
-    top = np.asarray(form.top, raw.dtype)
+    raw = draw.raw
     if not form.infinite:
-        magnitude = np.asarray(form.sign - 1, raw.dtype)
-        return np.where((raw & magnitude) == magnitude, raw ^ np.asarray(1, raw.dtype), raw)
-    return np.where((raw & top) == top, raw ^ np.asarray(1 << form.mantissa, raw.dtype), raw)
+        magnitude = form.sign - 1
+        return np.where((raw & magnitude) == magnitude, raw ^ 1, raw)
+    return np.where((raw & form.top) == form.top, raw ^ (1 << form.mantissa), raw)
 
 
-def _extremes(form: _Float, *, infinities: bool) -> list[int]:
-    """Both zeros, the smallest and largest denormal and normal, one and its neighbour, with both signs."""
-    ulp = 1 << form.mantissa
-    one = ((1 << (form.exponent - 1)) - 1) << form.mantissa
-    largest = form.top - 1 if form.infinite else form.sign - 2
-    values = [0, 1, ulp - 1, ulp, largest, one, one + 1]
-    if infinities and form.infinite:
-        values.append(form.top)
-    return [value | sign for value in values for sign in (0, form.sign)]
+def _sprinkled(words: Words, draw: _Draw, values: Words | list[int], *, one_in: int) -> Words:
+    """About one word in `one_in` (a power of 2) of each set replaced; at least one is.
+
+    By the word at the same place of `values`, or by any of them where they are a list.
+    """
+    picks = draw.picks()
+    hit = (picks & (one_in - 1)) == 0
+    if words.shape[1]:
+        hit[np.arange(len(hit)), picks[:, 0] % words.shape[1]] = True
+    out = words.copy()
+    if isinstance(values, list):
+        out[hit] = np.asarray(values, words.dtype)[picks[hit] // one_in % len(values)]
+    else:
+        np.copyto(out, values, where=hit)
+    return out
 
 
-def _nans(philox: np.random.Philox, form: _Float) -> list[int]:
-    """NaNs, quiet and signalling, of both signs, with payloads; the format without infinity has one NaN."""
-    if not form.infinite:
-        return [form.sign - 1, form.sign * 2 - 1]
-    quiet = 1 << (form.mantissa - 1)
-    drawn = [int(word) % (quiet - 1) + 1 if quiet > 1 else 1 for word in philox.random_raw(6)]
-    values = [form.top | quiet, form.top | quiet | drawn[0], form.top | quiet | drawn[1], form.top | drawn[2]]
-    values += [form.top | drawn[3], form.sign | form.top | quiet | drawn[4], form.sign | form.top | drawn[5]]
-    return values
+def _extreme(draw: _Draw, form: FloatFormat) -> Words:
+    return _sprinkled(_moderate(draw, form), draw, extremes(form, infinities=False), one_in=8)
 
 
-def _sprinkled(philox: np.random.Philox, words: Words, values: list[int], *, one_in: int) -> Words:
-    """`words` with about one in `one_in` replaced by one of `values`; at least one is."""
-    draw = _raw(philox, "u2", words.size)
-    hit = draw % np.uint16(one_in) == 0
-    if words.size:
-        hit[int(draw[0]) % words.size] = True
-    chosen = np.asarray(values, dtype=words.dtype)[(draw // np.uint16(one_in)) % np.uint16(len(values))]
-    return np.where(hit, chosen, words)
+def _mixed(draw: _Draw, form: FloatFormat) -> Words:
+    return _sprinkled(_wide(draw, form), draw, extremes(form, infinities=True), one_in=8)
 
 
-def _ints(philox: np.random.Philox, name: str, count: int, kind: str, below: int) -> Words:
-    width, signed = _INTS[name]
-    raw = _raw(philox, f"u{width}", count)
-    if name in {"i1", "u1"}:
-        return raw & np.uint8(1)
+def _infinities(draw: _Draw, form: FloatFormat) -> Words:
+    words = _moderate(draw, form)
+    return _sprinkled(words, draw, [form.top, form.top | form.sign], one_in=64) if form.infinite else words
+
+
+def _payloads(draw: _Draw, form: FloatFormat) -> Words:
+    """Moderate numbers and NaNs of both signs, quiet and signalling, with any payload (one NaN without infinity)."""
+    nans = draw.raw | (form.top if form.infinite else form.sign - 1)
+    if form.infinite:
+        nans = np.where(nans & ((1 << form.mantissa) - 1), nans, nans | 1)
+    return _sprinkled(_moderate(draw, form), draw, nans, one_in=64)
+
+
+_FLOAT_KINDS: Mapping[str, Callable[[_Draw, FloatFormat], Words]] = {
+    "moderate": _moderate,
+    "small": _small,
+    "cancelling": _cancelling,
+    "wide": _wide,
+    "extremes": _extreme,
+    "infinities": _infinities,
+    "mixed": _mixed,
+    "payloads": _payloads,
+    "bits": lambda draw, _: draw.raw,
+}
+
+
+def _ints(draw: _Draw, name: str, kind: str, below: int) -> Words:
+    width, signed = INTS[name]
     if below:
-        return (_raw(philox, "u8", count) % np.uint64(below)).astype(f"u{width}")
-    if kind in {"moderate", "infinities", "payloads"}:
-        small: Words = raw % np.asarray(201, raw.dtype)
-        centred: Words = small - np.asarray(100, raw.dtype)
-        return centred if signed else small
+        return (draw.raw % below).astype(f"u{width}")
+    if name in {"i1", "u1"}:
+        return draw.raw & 1
+    if kind in {"moderate", "small", "infinities", "payloads"}:
+        near: Words = draw.raw % 201
+        return near - np.asarray(100, near.dtype) if signed else near
     if kind in {"extremes", "cancelling", "mixed"}:
         top = 1 << (8 * width)
-        return _sprinkled(philox, raw, [0, 1, top - 1, top // 2, top // 2 - 1], one_in=4)
-    return raw
+        return _sprinkled(draw.raw, draw, [0, 1, top - 1, top // 2, top // 2 - 1], one_in=4)
+    return draw.raw

@@ -45,7 +45,8 @@ class Owed(msgspec.Struct, frozen=True):
 class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     """One device run. `counts` are pairs by domain and verdict; `results` holds what a kind of run has besides.
 
-    `commit` is None where the run was not told; `started` is UTC; `seconds` is wall time; `sets` by class.
+    `commit` is None where the run was not told; `started` is UTC; `seconds` is wall time; `sets` by class, and under
+    "search" the finite sets more that a launch got where bits that should differ had not.
     """
 
     schema_version: int

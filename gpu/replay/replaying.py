@@ -37,11 +37,15 @@ Progress = Callable[[int, int, BoutCount], None]
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """What was done before, until when (on the monotonic clock) new bouts are started, and who hears of each."""
+    """What was done before, until when (on the monotonic clock) new bouts are started, and who hears of each.
+
+    `search` is how many more finite sets a bout gets when a pair that its label says differs has not (see `running`).
+    """
 
     done: Mapping[str, BoutCount] = field(default_factory=dict)
     deadline: float = math.inf
     progress: Progress | None = None
+    search: int = 0
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -98,7 +102,7 @@ def run_plan(
         if time.monotonic() > schedule.deadline:
             counts[name] = BoutCount(name, owed="the time for this run was up; run it again with --resume")
             continue
-        counts[name] = supervisor.bout(bout, sets)
+        counts[name] = supervisor.bout(bout, sets, schedule.search)
         if schedule.progress is not None:
             schedule.progress(place, len(runnable), counts[name])
     return counts
@@ -150,6 +154,7 @@ def replay_receipt(  # noqa: PLR0913 -- a receipt has that many parts
     *,
     ablation: Sequence[AblationRow],
     sets: Mapping[SetClass, int],
+    search: int = 0,
     started: dt.datetime,
     seconds: float,
     seed: int,
@@ -174,7 +179,7 @@ def replay_receipt(  # noqa: PLR0913 -- a receipt has that many parts
         commit=commit,
         dirty=dirty,
         complete=not any(count.owed for count in counts.values()),
-        sets={str(cls): number for cls, number in sets.items()},
+        sets={**{str(cls): number for cls, number in sets.items()}, "search": search},
         counts=counted(verdicts),
         pairs=verdicts,
         ablation=tuple(ablation),

@@ -16,11 +16,12 @@ from foldproof.gpu.bundle import bundled_capture
 from foldproof.gpu.replay.abi import packed
 from foldproof.gpu.replay.arena import COMPARED, POISONED, Arena, lay_out
 from foldproof.gpu.replay.backend import Backend, Comparison, DeviceFacts, Shape
+from foldproof.gpu.replay.batch import FILLS, Loaded
 from foldproof.gpu.replay.bouts import Bout, corpus_bouts
 from foldproof.gpu.replay.comparing import as_found, compare_on_host, found_bytes
 from foldproof.gpu.replay.cuda_backend import CudaBackend
 from foldproof.gpu.replay.inputs import SetClass
-from foldproof.gpu.replay.running import FILLS, Loaded, Terms, run_bout
+from foldproof.gpu.replay.running import Terms, run_bout
 from foldproof.gpu.replay.verdicts import pair_verdicts
 from foldproof.gpu.replay.worker import Bench
 

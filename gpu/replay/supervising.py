@@ -14,8 +14,8 @@ import msgspec
 from foldproof.gpu.replay.backend import NoDevice
 from foldproof.gpu.replay.bouts import Bout
 from foldproof.gpu.replay.inputs import SetClass
+from foldproof.gpu.replay.messages import Message, bout_to
 from foldproof.gpu.replay.tally import BoutCount
-from foldproof.gpu.replay.worker import Message, bout_to
 
 PATIENCE_S = 30.0
 """Seconds without a word from the worker after which its device is taken for hung."""
@@ -86,11 +86,12 @@ class Supervisor:
                 self._stop()
             return {"variant": named, **event}
 
-    def bout(self, bout: Bout, sets: Mapping[SetClass, int]) -> BoutCount:
+    def bout(self, bout: Bout, sets: Mapping[SetClass, int], search: int = 0) -> BoutCount:
         """The counts of a bout. A variant that faults or hangs is left out of the next try, in a fresh process."""
         skip = {n: reasons[-1] for n, reasons in self._faults.items() if len(reasons) >= MAX_FAULTS}
         for _ in range(len(bout.variants) + 2):
-            event = self.ask("bout", {"bout": bout_to(bout), "sets": dict(sets), "skip": skip})
+            body = {"bout": bout_to(bout), "sets": dict(sets), "skip": skip, "search": search}
+            event = self.ask("bout", body)
             if event["event"] == "done":
                 return msgspec.convert(event["count"], BoutCount)
             if event["event"] == "owed":

@@ -88,6 +88,21 @@ def read_trace(path: Path) -> tuple[Record, ...]:
     return tuple(records)
 
 
+def recorded(path: Path) -> dict[str, Record]:
+    """The records of a trace file by name; of several with one name, the first that can be run. Raises `InvalidLaunch`.
+
+    Records that cannot be run, such as those of misses that a capture keeps beside its launches, are passed over.
+    """
+    found: dict[str, Record] = {}
+    for _, value in read_many(path, InvalidLaunch):
+        try:
+            record = record_from(value)
+        except InvalidLaunch:
+            continue
+        found.setdefault(record.name, record)
+    return found
+
+
 class TraceWriter:
     """Writes a trace while an engine runs: a line a launch, flushed, so that a crash loses nothing before it.
 

@@ -19,13 +19,28 @@ WORDS: tuple[Word, ...] = ("equal", "differs", "unstable", "fault", "no referenc
 
 
 class Verdict(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The verdict of one pair on one input domain: over how many sets and bytes, why, and the first difference."""
+    """The verdict of one pair on one input domain: over how many sets and bytes, and the first difference.
+
+    `why` is what the numbers do not say. `written` bytes changed in the buffers, by the variant that wrote less.
+    """
 
     word: Word
-    reason: str
+    why: str = ""
     sets: int = 0
+    differing: int = 0
     bytes: int = 0
+    written: int = 0
     difference: Difference | None = None
+
+    @property
+    def reason(self) -> str:
+        """The verdict's grounds in words."""
+        if self.why:
+            return self.why
+        if self.word == "differs":
+            place = f": {_place(self.difference)}" if self.difference else ""
+            return f"in {self.differing} of {self.sets} sets{place}"
+        return f"{self.sets} sets, {self.bytes} bytes compared, {self.written} written"
 
 
 class PairVerdict(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -125,20 +140,16 @@ def _verdict(domain: DomainName, matchup: Matchup, count: BoutCount, *, same: bo
         if counted is not None and (bad := _own_fault(name, counted)) is not None:
             return bad
     if same:
-        return Verdict(
-            "equal", "identical code: the two cubins are the same bytes, so they were not compared by running"
-        )
+        return Verdict("equal", "the two cubins are the same bytes; not run")
     met = _met(count, matchup, domain)
     if count.owed or met is None or not met.sets:
         return Verdict("owed", count.owed or "not run")
     if met.differing:
-        where = met.difference
-        place = f": {_place(where)}" if where else ""
-        return Verdict("differs", f"in {met.differing} of {met.sets} sets{place}", met.sets, met.bytes, where)
+        return Verdict("differs", "", met.sets, met.differing, met.bytes, difference=met.difference)
     written = min(counted.written if counted else 0 for counted in own.values())
     if not written:
-        return Verdict("owed", "a variant wrote nothing, so nothing was compared", met.sets, met.bytes)
-    return Verdict("equal", f"{met.sets} sets, {met.bytes} bytes compared, {written} written", met.sets, met.bytes)
+        return Verdict("owed", "a variant wrote nothing, so nothing was compared", met.sets)
+    return Verdict("equal", sets=met.sets, bytes=met.bytes, written=written)
 
 
 def _refused(refused: list[Refusal]) -> Verdict:

@@ -16,12 +16,14 @@ from typing import Any, BinaryIO
 import msgspec
 from foldproof.gpu.replay.abi import AbiMismatchError, scratch_pointers
 from foldproof.gpu.replay.backend import Backend, DeviceFaultError, DeviceMemoryError, LoadRefusedError
-from foldproof.gpu.replay.bouts import Bout, Matchup
+from foldproof.gpu.replay.batch import Loaded
+from foldproof.gpu.replay.bouts import Bout
 from foldproof.gpu.replay.cuda_backend import CudaBackend
+from foldproof.gpu.replay.drawing import Inputs
 from foldproof.gpu.replay.inputs import SetClass
-from foldproof.gpu.replay.running import Inputs, Loaded, Terms, run_bout
+from foldproof.gpu.replay.messages import Message, bout_from
+from foldproof.gpu.replay.running import Source, Terms, run_bout
 from foldproof.gpu.replay.tally import BoutCount, Refusal
-from foldproof.gpu.replay.trace import record_from, record_to
 from foldproof.impl import Capture, load_capture
 from foldproof.impl.capture import capture_file
 from foldproof.impl.errors import FoldproofError, one_line
@@ -32,13 +34,6 @@ MEMORY_CAP = 6 << 30
 Emit = Callable[[dict[str, Any]], None]
 Job = Callable[[Backend, "Bench", dict[str, Any], Emit], dict[str, Any]]
 """Does one message: events go to `emit` while it runs, what it returns is the body of `done`."""
-
-
-class Message(msgspec.Struct, frozen=True):
-    """A request to the worker: what to do, and its arguments."""
-
-    do: str
-    body: dict[str, Any] = {}
 
 
 class Bench:
@@ -98,7 +93,22 @@ def bout_job(backend: Backend, bench: Bench, body: dict[str, Any], emit: Emit) -
     """Run one bout: an event before each variant's runs, then its counts. `skip` names variants with a fault before."""
     bout = bout_from(body["bout"])
     sets: dict[SetClass, int] = body["sets"]
-    skip: dict[str, str] = body.get("skip", {})
+    count = counted(backend, bench, bout, emit, Orders(sets, bench.inputs, body.get("search", 0), body.get("skip", {})))
+    return {"count": msgspec.to_builtins(count)}
+
+
+class Orders(msgspec.Struct, frozen=True):
+    """What one run of a bout is asked for: sets a class, their source, sets of a search, variants to leave out."""
+
+    sets: Mapping[SetClass, int]
+    source: Source
+    search: int = 0
+    skip: Mapping[str, str] = {}
+
+
+def counted(backend: Backend, bench: Bench, bout: Bout, emit: Emit, orders: Orders) -> BoutCount:
+    """Load the variants of a bout and run those that load."""
+    skip = orders.skip
     refusals = [Refusal(name, "fault", reason) for name, reason in skip.items() if name in bout.variants]
     loaded = {}
     for name in bout.variants:
@@ -112,9 +122,9 @@ def bout_job(backend: Backend, bench: Bench, body: dict[str, Any], emit: Emit) -
     count = BoutCount(bout.record.name)
     if loaded:
         memory = min(MEMORY_CAP, int(backend.free_bytes() * MEMORY_SHARE))
-        terms = Terms(sets, bench.inputs, lambda name: emit({"event": "variant", "hash": name}), memory)
-        count = run_bout(backend, bout, loaded, terms)
-    return {"count": msgspec.to_builtins(msgspec.structs.replace(count, refusals=tuple(refusals)))}
+        announce: Callable[[str], None] = lambda name: emit({"event": "variant", "hash": name})  # noqa: E731
+        count = run_bout(backend, bout, loaded, Terms(orders.sets, orders.source, announce, memory, orders.search))
+    return msgspec.structs.replace(count, refusals=tuple(refusals))
 
 
 JOBS: Mapping[str, Job] = {"facts": facts_job, "bout": bout_job}
@@ -146,18 +156,6 @@ def serve(backend: Backend, bench: Bench, jobs: Mapping[str, Job], source: Binar
     return 0
 
 
-def bout_to(bout: Bout) -> dict[str, Any]:
-    """The JSON value of a bout."""
-    matchups = [msgspec.to_builtins(matchup) for matchup in bout.matchups]
-    return {"record": record_to(bout.record), "variants": list(bout.variants), "matchups": matchups}
-
-
-def bout_from(value: dict[str, Any]) -> Bout:
-    """A bout from its JSON value."""
-    matchups = tuple(msgspec.convert(matchup, Matchup) for matchup in value["matchups"])
-    return Bout(record_from(value["record"]), tuple(value["variants"]), matchups)
-
-
 def main(arguments: list[str]) -> int:
     """Serve on stdin and stdout: `worker CAPTURE SEED LANES`. What libraries print goes to stderr."""
     capture, seed, lanes = Path(arguments[0]), int(arguments[1]), int(arguments[2])
@@ -169,9 +167,10 @@ def main(arguments: list[str]) -> int:
             sink.write(msgspec.json.encode({"event": "no device", "reason": str(problem)}) + b"\n")
             return 3
         from foldproof.gpu.replay.measuring import MEASURES  # noqa: PLC0415 -- it imports this module
+        from foldproof.gpu.replay.witnessing import WITNESS_JOBS  # noqa: PLC0415 -- as above
         from foldproof.gpu.scenarios.jobs import SCENARIO_JOBS  # noqa: PLC0415 -- as above
 
-        jobs = {**JOBS, **MEASURES, **SCENARIO_JOBS}
+        jobs = {**JOBS, **MEASURES, **WITNESS_JOBS, **SCENARIO_JOBS}
         return serve(backend, Bench(capture, seed), jobs, sys.stdin.buffer, sink)
 
 

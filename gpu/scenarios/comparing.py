@@ -24,7 +24,10 @@ class Divergence(msgspec.Struct, frozen=True):
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    """Two runs of one sequence: whether the tokens agree, how much was compared, what differs first."""
+    """Two runs of one sequence: whether the tokens agree, how much was compared, what differs first.
+
+    `outputs` counts outputs of launches, position by position.
+    """
 
     tokens_equal: bool
     positions: int
@@ -50,7 +53,10 @@ def compare_sessions(left: Session, right: Session, begin: int) -> Comparison:
     first: Divergence | None = None
     outputs = size = differing = 0
     for position in shared:
-        for a, b in zip(left.history[position], right.history[position], strict=True):
+        wrote = list(zip(left.history[position], right.history[position], strict=True))
+        if position in left.commits and position in right.commits:
+            wrote.append((left.commits[position], right.commits[position]))
+        for a, b in wrote:
             outputs += 1
             size += len(a.data)
             if a.data != b.data:

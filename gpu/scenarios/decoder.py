@@ -3,6 +3,9 @@
 Two layers of attention and gated MLP over 64 channels, 4 query heads, 64 tokens of vocabulary, sampled by argmax. A
 token attends to the whole chunks of 16 positions before its own: the captured attention assumes that the number of keys
 is a multiple of 16. Sixteen learned rows (sinks) stand before the first token, so that there is always a key.
+
+Beside the attention a recurrent state runs along: the logits of every token taken, summed with decay. It is brought
+forward once a window, over the R tokens that were taken of it: R = w where w drafts held, R = 1 token by token.
 """
 
 from __future__ import annotations
@@ -122,8 +125,17 @@ def caches() -> dict[str, int]:
     return {f"{layer}.{kind}cache": POSITIONS * WIDE * 2 for layer in range(LAYERS) for kind in "kv"}
 
 
+def kept() -> dict[str, int]:
+    """What a session keeps from window to window, in bytes: the caches and the recurrent state."""
+    return {**caches(), "state": 4 * VOCABULARY}
+
+
 def splits_for(keys: int) -> int:
-    """How many splits the attention over so many keys has; it follows the keys alone, never the window."""
+    """How many splits the attention over so many keys has.
+
+    It follows the keys alone. Were it to follow the window, the sums of the attention would be split differently in the
+    two runs, and their bytes would differ whatever variant serves them.
+    """
     return SPLITS if keys >= LONG else 1
 
 
@@ -146,6 +158,14 @@ def window_calls(position: int, tokens: int) -> Iterator[Call]:
     yield _call("logits", "_dot_small", args, (1, VOCABULARY // 32, 1), {"OUT": 4 * VOCABULARY})
     args = [_p("logits", "*fp32"), _p("next", "*i32"), VOCABULARY, 1, VOCABULARY]
     yield _call("argmax", "_row_argmax", args, (tokens, 1, 1), {"OUT": 4})
+
+
+def commit_call(taken: int) -> Call:
+    """The launch that brings the recurrent state forward over the first `taken` tokens of the last window."""
+    if not 0 < taken <= WINDOW:
+        raise ValueError(f"{taken} tokens cannot be taken of a window")
+    args: list[Value] = [_p("logits", "*fp32"), _p("state", "*fp32"), taken, VOCABULARY]
+    return _call("commit", "_trip_decay", args, (1, 1, 1), {"OUT": 4 * VOCABULARY})
 
 
 def _attention(layer: int, x: str, position: int, tokens: int, keys: int) -> Iterator[Call]:

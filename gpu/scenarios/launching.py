@@ -12,7 +12,7 @@ from foldproof.gpu.corpus.model import Absent, Float, Int, Param
 from foldproof.gpu.plan import ARCH, const_json
 from foldproof.gpu.replay.abi import packed
 from foldproof.gpu.replay.backend import Backend, Shape
-from foldproof.gpu.replay.running import Loaded
+from foldproof.gpu.replay.batch import Loaded
 from foldproof.gpu.replay.tally import Refusal
 from foldproof.gpu.scenarios.decoder import Call, Place
 from foldproof.impl import (

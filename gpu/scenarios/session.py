@@ -8,7 +8,18 @@ from dataclasses import dataclass, field
 import numpy as np
 from foldproof.gpu.replay.backend import Backend
 from foldproof.gpu.replay.inputs import Bytes
-from foldproof.gpu.scenarios.decoder import CHUNK, WINDOW, Call, Place, caches, sinks, weights, window_calls, workspace
+from foldproof.gpu.scenarios.decoder import (
+    CHUNK,
+    WINDOW,
+    Call,
+    Place,
+    commit_call,
+    kept,
+    sinks,
+    weights,
+    window_calls,
+    workspace,
+)
 from foldproof.gpu.scenarios.launching import Launcher
 
 SPACING = 1024
@@ -27,11 +38,11 @@ class Wrote:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A session saved between two windows: the next position, its token, and the caches' bytes."""
+    """A session saved between two windows: the next position, its token, the bytes of caches and recurrent state."""
 
     position: int
     token: int
-    caches: Mapping[str, Bytes]
+    kept: Mapping[str, Bytes]
 
 
 class Model:
@@ -59,14 +70,15 @@ class Session:
     """One sequence being decoded on one lane.
 
     `history` maps a position to what each launch wrote for it, in launch order, from the last window that took the
-    position with the right token.
+    position with the right token. `commits` maps the last position of a window, as far as it was taken, to the
+    recurrent state after it: two runs share those at which both ended a window.
     """
 
     def __init__(
         self, backend: Backend, model: Model, launcher: Launcher, lane: int = 0, state: State | None = None
     ) -> None:
         self._backend, self._launcher, self._lane = backend, launcher, lane
-        self._own = _allocated(backend, workspace() | caches())
+        self._own = _allocated(backend, workspace() | kept())
         self._places = model.places | self._own
         for name, (address, size) in self._own.items():
             backend.clear(address, size)
@@ -74,11 +86,12 @@ class Session:
                 backend.upload(address, sinks(model.seed)[name])
         self.position = CHUNK
         self.history: dict[int, list[Wrote]] = {}
+        self.commits: dict[int, Wrote] = {}
         self.tokens: dict[int, int] = {}
         self.token = 0
         if state is not None:
             self.position, self.token = state.position, state.token
-            for name, data in state.caches.items():
+            for name, data in state.kept.items():
                 backend.upload(self._own[name][0], data)
         self._window: _Window | None = None
 
@@ -128,17 +141,23 @@ class Session:
         return [int(token) for token in after]
 
     def advance(self, accepted: int, token: int) -> None:
-        """Take the first `accepted` tokens of the last window as right; `token` comes next."""
+        """Take the first `accepted` tokens of the last window as right, into the recurrent state; `token` is next."""
         for position in list(self.history):
             if position >= self.position + accepted:
                 del self.history[position], self.tokens[position]
         self.position += accepted
         self.token = token
+        call = commit_call(accepted)
+        variant = self._launcher.run(call, self._address, self._lane)
+        self._backend.sync()
+        for output, place, size in call.outputs:
+            data = self._backend.download(self._address(place)[0], size).tobytes()
+            self.commits[self.position - 1] = Wrote(call.name, call.fn, variant, output, data)
 
     def save(self) -> State:
         """The state between two windows, on the host."""
-        kept = {name: self._backend.download(*self._own[name]) for name in caches()}
-        return State(self.position, self.token, kept)
+        held = {name: self._backend.download(*self._own[name]) for name in kept()}
+        return State(self.position, self.token, held)
 
     def _address(self, place: Place) -> tuple[int, int]:
         address, size = self._places[place.buffer]

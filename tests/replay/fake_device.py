@@ -30,6 +30,7 @@ from foldproof.gpu.replay.backend import (
 )
 from foldproof.gpu.replay.comparing import compare_on_host
 from foldproof.gpu.replay.measuring import MEASURES
+from foldproof.gpu.replay.witnessing import WITNESS_JOBS
 from foldproof.gpu.replay.worker import JOBS, Bench, serve
 from foldproof.gpu.scenarios.jobs import SCENARIO_JOBS
 from foldproof.impl import Variant, load_capture
@@ -189,6 +190,14 @@ def half(device: FakeBackend, a: Mapping[str, Any], _: object) -> None:
     out[: out.size // 2] = x[: x.size // 2]
 
 
+def rare(device: FakeBackend, a: Mapping[str, Any], _: object) -> None:
+    """Shows another rounding in few sets only, as a narrow output does."""
+    copy(device, a, _)
+    x, out = _io(device, a)
+    if x[0] < 8:
+        out[-1] ^= 1
+
+
 def nothing(device: FakeBackend, a: Mapping[str, Any], _: object) -> None:
     _io(device, a)
 
@@ -230,10 +239,8 @@ def slip(_: FakeBackend, __: Mapping[str, Any], ___: object) -> None:
     raise KeyError("a slip in the harness")
 
 
-TOYS: dict[str, Kernel] = {
-    f.__name__: f
-    for f in (copy, quiet, last_bit, half, nothing, unstable, reads_fill, spills, writes_input, fault, hang, die, slip)
-}
+_WRITING = (copy, quiet, last_bit, half, rare, nothing, unstable, reads_fill, spills, writes_input)
+TOYS: dict[str, Kernel] = {f.__name__: f for f in (*_WRITING, fault, hang, die, slip)}
 
 
 # The kernels of the decoder in numpy. They need not have the device's bits, only the decoder's meaning.
@@ -352,10 +359,16 @@ def _row_argmax(device: FakeBackend, a: Mapping[str, Any], grid: tuple[int, int,
         _write(device, a["OUT"] + 4 * row, _read(device, a["X"] + 4 * row * a["RS"], a["N"], "f4").argmax(), "i4")
 
 
-DECODER: dict[str, Kernel] = {
-    f.__name__: f
-    for f in (_embed, _rms_norm, _linear, _rotary, _attend, _merge, _residual_add, _silu_mul, _dot_small, _row_argmax)
-}
+def _trip_decay(device: FakeBackend, a: Mapping[str, Any], _: object) -> None:
+    rows = _read(device, a["X"], a["R"] * a["N"], "f4").reshape(a["R"], a["N"])
+    state = _read(device, a["OUT"], a["N"], "f4").copy()
+    for row in rows:
+        state = state * np.float32(0.5) + row
+    _write(device, a["OUT"], state, "f4")
+
+
+_STEPS = (_embed, _rms_norm, _linear, _rotary, _attend, _merge, _residual_add, _silu_mul, _dot_small, _row_argmax)
+DECODER: dict[str, Kernel] = {f.__name__: f for f in (*_STEPS, _trip_decay)}
 
 
 def main(arguments: list[str]) -> int:
@@ -365,7 +378,7 @@ def main(arguments: list[str]) -> int:
         sys.stdout.write('{"event":"no device","reason":"no CUDA device can be used"}\n')
         return 3
     backend = FakeBackend(capture, TOYS | DECODER, settings.get("memory", 1 << 30), tuple(settings.get("arch", (9, 0))))
-    jobs = {**JOBS, **MEASURES, **SCENARIO_JOBS}
+    jobs = {**JOBS, **MEASURES, **WITNESS_JOBS, **SCENARIO_JOBS}
     return serve(backend, Bench(capture, seed), jobs, sys.stdin.buffer, sys.stdout.buffer)
 
 
