@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -53,3 +55,9 @@ def ptr(name: str, addr: int, type_: str = "*bf16", **more: Any) -> dict[str, An
 def answer(of: Capture, to: Launch, policy: str | Policy) -> Outcome:
     """What a policy answers."""
     return decide(of, to, load_policy(policy) if isinstance(policy, str) else policy)
+
+
+def foldproof(*args: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run the command in a process of its own."""
+    command = [sys.executable, "-m", "foldproof.cli.main", *map(str, args)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=170, check=False)

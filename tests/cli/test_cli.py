@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +10,7 @@ from foldproof.cli.main import cli
 from foldproof.impl import load_policy
 from foldproof.impl.cases import answer, read_cases
 from foldproof.reports.record import tidy
-from helpers import i32, param, ptr, shared, variant
+from helpers import foldproof, i32, param, ptr, shared, variant
 
 SEED = {
     "name": "seed",
@@ -24,11 +22,6 @@ SEED = {
     },
     "launch": {"fn": "k", "args": [ptr("P", 0x1000), i32("R", 1)], "consts": {}},
 }
-
-
-def foldproof(*args: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "foldproof.cli.main", *map(str, args)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=170, check=False)
 
 
 def write(path: Path, value: object) -> Path:
