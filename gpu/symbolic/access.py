@@ -8,10 +8,10 @@ import numpy as np
 from foldproof.gpu.symbolic.algebra import compute, named
 from foldproof.gpu.symbolic.bitview import low_mask, zero_extend
 from foldproof.gpu.symbolic.graph import Ids
+from foldproof.gpu.symbolic.handlers import Factory, nothing, refuse, width_of_type
 from foldproof.gpu.symbolic.lanes import Lanes, Stop, Unstable, Value, nodes_of, signed, value_of
 from foldproof.gpu.symbolic.machine import Effect, Handler, Machine
 from foldproof.gpu.symbolic.program import Imm, Instr, Mem, Operand, Reg, Sym, Vec
-from foldproof.gpu.symbolic.scalar import Factory, nothing, refuse, width_of_type
 from numpy.typing import NDArray
 
 HINTS = ("L1::", "L2::", "level::", "cache_hint")

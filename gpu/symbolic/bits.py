@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from foldproof.gpu.symbolic.lanes import Stop, Unstable
 from foldproof.gpu.symbolic.normal import Domain
 from foldproof.gpu.symbolic.program import Kernel
 from foldproof.gpu.symbolic.reader import read_ptx
-from foldproof.gpu.symbolic.sass import contracts_nothing
+from foldproof.gpu.symbolic.sass import contract_nothing
 from foldproof.gpu.symbolic.witness import Searcher, Witness
 from foldproof.impl.capture import Capture, Variant, capture_file, load_capture
 from foldproof.impl.errors import FoldproofError
@@ -237,6 +237,8 @@ class Replay:
         (first, narrow_a), (second, narrow_b) = (self._run(session, v) for v in variants)
         comparer = session.comparer
         result = comparer.compare(first, second, narrowed=narrow_a or narrow_b)
+        if all(v.enable_fp_fusion is False for v in variants):
+            result = replace(result, contractible=False)  # compiled with --fmad=false
         modulo = ["ptxas keeps what PTX says"]
         modulo += [
             f"{name} holds indices below {n}, drawn from a fixed seed" for name, n in sorted(pair.case.below.items())
@@ -246,8 +248,8 @@ class Replay:
         said = msgspec.structs.replace(base, scope=session.scope, modulo=tuple(modulo), rules=result.rules)
         if result.domain is not None:
             level = Level.PROVED if result.domain is Domain.EVERY else Level.PROVED_NO_NAN
-            runs = zip((first, second), variants, strict=True)
-            if result.contractible and not all(contracts_nothing(r.kernel, self.cubin_path(v.hash)) for r, v in runs):
+            cubins = [self.cubin_path(v.hash) for v in variants]
+            if result.contractible and not contract_nothing((first.kernel, second.kernel), cubins):
                 level, modulo = Level.PROVED_MODULO, [*modulo, "ptxas contracts alike in both"]
             return msgspec.structs.replace(said, level=level, domain=result.domain.value, modulo=tuple(modulo))
         if not len(result.address):

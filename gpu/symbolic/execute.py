@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 from foldproof.gpu.symbolic.access import ACCESS
 from foldproof.gpu.symbolic.graph import Graph
+from foldproof.gpu.symbolic.handlers import Factory
 from foldproof.gpu.symbolic.lanes import Stop
 from foldproof.gpu.symbolic.machine import Effect, Handler, Launched, Machine
 from foldproof.gpu.symbolic.memory import Global, Region
 from foldproof.gpu.symbolic.program import Instr, Kernel
 from foldproof.gpu.symbolic.regions import fork
-from foldproof.gpu.symbolic.scalar import SCALAR, Factory
+from foldproof.gpu.symbolic.scalar import SCALAR
 from foldproof.gpu.symbolic.tensor import TENSOR
 from foldproof.gpu.symbolic.warp import WARP
 

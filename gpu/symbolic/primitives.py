@@ -235,7 +235,8 @@ def _compare(cmp: str, fmt: sf.Format, mods: frozenset[str]) -> Function:
             a, b = sf.flush(fmt, a), sf.flush(fmt, b)
         nan = sf.is_nan(fmt, a) | sf.is_nan(fmt, b)
         if cmp in ("num", "nan"):
-            return (nan == (cmp == "nan")).astype(np.uint64)
+            wanted: Bits = (nan == (cmp == "nan")).astype(np.uint64)
+            return wanted
         with np.errstate(invalid="ignore"):
             result = table[cmp[:2]](sf.decode(fmt, a), sf.decode(fmt, b))
         holds: Bits = np.where(nan, unordered, result).astype(np.uint64)

@@ -10,6 +10,8 @@ import re
 import shutil
 import subprocess
 from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -47,9 +49,14 @@ def census(cubin: Path) -> Counter[str] | None:
     return Counter(_OPCODE.findall(done.stdout))
 
 
-def contracts_nothing(kernel: Kernel, cubin: Path) -> bool:
-    """Whether the machine code shows that ptxas fused no fp32 multiplication with an addition."""
-    found = census(cubin)
+def contract_nothing(kernels: Sequence[Kernel], cubins: Sequence[Path]) -> bool:
+    """Whether the machine code of all shows that ptxas fused no fp32 multiplication with an addition."""
+    with ThreadPoolExecutor(2) as pool:
+        counts = list(pool.map(census, cubins))
+    return all(_contracts_nothing(k, found) for k, found in zip(kernels, counts, strict=True))
+
+
+def _contracts_nothing(kernel: Kernel, found: Counter[str] | None) -> bool:
     if found is None:
         return False
     sums = fused = 0

@@ -8,10 +8,10 @@ import numpy as np
 from foldproof.gpu.symbolic.access import address_of, registers
 from foldproof.gpu.symbolic.algebra import build, named
 from foldproof.gpu.symbolic.bitview import cat, extract
+from foldproof.gpu.symbolic.handlers import Factory
 from foldproof.gpu.symbolic.lanes import Lanes, Stop, Value, nodes_of
 from foldproof.gpu.symbolic.machine import Handler, Machine
 from foldproof.gpu.symbolic.program import Instr, Split
-from foldproof.gpu.symbolic.scalar import Factory
 
 ALL = 0xFFFFFFFF
 

@@ -132,22 +132,24 @@ class Searcher:
             leaves = cone[np.isin(g.op[cone], list(g.leaves.values()))]
             if fuse and not may_fuse(g, cone):
                 return self._evaluated(run, block, stage, fuse=False)
-            values = [self._values(leaves, _start(stage) + t) for t in range(count)]
-            whole = evaluate(g, cone, leaves, np.stack(values, axis=1), fuse=fuse)
+            values = self._values(leaves, range(_start(stage), _start(stage) + count))
+            whole = evaluate(g, cone, leaves, values, fuse=fuse)
             roots = np.unique(outputs_of(run, self.comparer.regions, block))
             kept = whole.rows(roots)
             self._done[key] = Evaluation(roots, whole.bits[kept], whole.known[kept], whole.exact[kept])
         return self._done[key]
 
-    def _values(self, leaves: Ids, trial: int) -> Bits:
-        out = np.zeros(len(leaves), np.uint64)
+    def _values(self, leaves: Ids, trials: range) -> Bits:
+        """The bits of leaves, a column a trial."""
+        out = np.zeros((len(leaves), len(trials)), np.uint64)
         address = self.comparer.g.imm[leaves].astype(np.int64)
         for place, region in enumerate(self.comparer.regions):
-            inside = (address >= region.start) & (address < region.stop)
-            if inside.any():
+            rows = np.flatnonzero((address >= region.start) & (address < region.stop))
+            element = (address[rows] - region.start) // region.elem
+            for column, trial in enumerate(trials if len(rows) else ()):
                 if (place, trial) not in self._buffers:
                     self._buffers[place, trial] = inputs_of(region, place, trial)
-                out[inside] = self._buffers[place, trial][(address[inside] - region.start) // region.elem]
+                out[rows, column] = self._buffers[place, trial][element]
         return out
 
     def _witness(
@@ -158,7 +160,7 @@ class Searcher:
         a, b = result.first[row : row + 1], result.second[row : row + 1]
         below = g.cone(np.concatenate([a, b]))
         leaves = below[np.isin(g.op[below], list(g.leaves.values()))]
-        values = zip(leaves, self._values(leaves, trial), strict=True)
+        values = zip(leaves, self._values(leaves, range(trial, trial + 1))[:, 0], strict=True)
         inputs = [self._element(int(g.imm[n]), int(v)) for n, v in values]
         left, right = one.rows(a)[0], other.rows(b)[0]
         exact = bool(one.exact[left] and other.exact[right]) and not result.contractible

@@ -28,8 +28,8 @@ KERNELS = (
     "_trip_sum", "_trip_decay", "_row_sum", "_row_dot", "_row_max", "_row_isum", "_row_xor", "_row_cumsum", "_rms_norm",
     "_layer_norm", "_softmax", "_rotary", "_merge", "_transpose",
 )  # fmt: skip
-EACH = 11
-"""Mutants of each kernel; 22 kernels give some 240."""
+EACH = 12
+"""Mutants of each kernel at most."""
 
 
 def line_mutants(line: str) -> Iterator[tuple[str, str]]:
@@ -155,5 +155,16 @@ def test_no_mutant_is_proved_equal_that_computes_otherwise(fn: str, record_prope
         verdicts["proved equal"] += 1
         assert agree(first, second, comparer, result.domain), f"{kind} is proved equal and computes otherwise"
     record_property("verdicts", dict(verdicts))
-    assert EACH - 1 <= sum(verdicts.values()) <= EACH
+    assert sum(verdicts.values()) >= 8
     assert verdicts["not equal"] + verdicts["stopped"] >= 3, verdicts
+
+
+def test_there_are_two_hundred_mutants_of_every_kind() -> None:
+    replay, cases = bundled()
+    kinds: Counter[str] = Counter()
+    for fn in KERNELS:
+        text = Path(replay.ptx_path(launch_of(replay, cases, fn)[1])).read_text()
+        kinds.update(kind for kind, _ in mutants(text, random.Random(fn), EACH))  # noqa: S311  # a seeded sample
+    assert kinds.total() >= 200
+    wanted = {"swap operands", "drop ftz", "move address", "reorder additions", "split fma", "other lane"}
+    assert wanted <= set(kinds), kinds
