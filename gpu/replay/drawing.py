@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeAlias
 
+import numpy as np
 from foldproof.gpu.replay.arena import Arena, Region
 from foldproof.gpu.replay.inputs import Bytes, SetClass, block, kinds_of
 
@@ -21,6 +22,13 @@ class Inputs:
         self._pool = ThreadPoolExecutor(threads)
         self._kept: dict[Key, Future[Bytes]] = {}
         self._size = 0
+        self._room: Bytes = np.empty(0, np.uint8)
+
+    def room(self, slots: int, stride: int) -> Bytes:
+        """Host memory for the images of so many slots, the same at every call: fresh pages cost more than drawing."""
+        if self._room.size < slots * stride:
+            self._room = np.zeros(slots * stride, np.uint8)
+        return self._room[: slots * stride].reshape(slots, stride)
 
     def ahead(self, fn: str, arena: Arena, cls: SetClass, indices: range) -> None:
         """Begin to draw these sets; `image` will find them."""

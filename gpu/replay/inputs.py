@@ -40,7 +40,7 @@ SEARCH_KINDS = ("moderate", "small")
 
 Bytes: TypeAlias = np.ndarray[Any, np.dtype[np.uint8]]
 Words: TypeAlias = np.ndarray[Any, np.dtype[Any]]
-_CHUNK = 1 << 17
+_CHUNK = 1 << 18
 """Bytes that are drawn at once, so that what lies between raw words and the result stays in a cache."""
 _BLOCK_WORDS = 4
 """64-bit words that Philox gives for one value of its counter."""
@@ -162,7 +162,7 @@ def _sprinkled(words: Words, draw: _Draw, values: Words | list[int], *, one_in: 
     picks = draw.picks()
     hit = (picks & (one_in - 1)) == 0
     if words.shape[1]:
-        hit[np.arange(len(hit)), picks[:, 0] % words.shape[1]] = True
+        hit[np.arange(len(hit)), picks[:, 0].astype(np.int64) % words.shape[1]] = True
     out = words.copy()
     if isinstance(values, list):
         out[hit] = np.asarray(values, words.dtype)[picks[hit] // one_in % len(values)]

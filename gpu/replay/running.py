@@ -45,11 +45,14 @@ class Phases:
 class Source(Protocol):
     """Where the inputs of a bout come from."""
 
+    def room(self, slots: int, stride: int) -> Bytes:
+        """Host memory of shape (slots, stride) with any bytes in it."""
+
     def ahead(self, fn: str, arena: Arena, cls: SetClass, indices: range) -> None:
         """Begin to prepare these sets."""
 
     def image(self, fn: str, arena: Arena, cls: SetClass, indices: range, out: Bytes) -> None:
-        """Write the inputs of these sets into `out`, of shape (sets, stride)."""
+        """Write the inputs of these sets into `out`, of shape (sets, stride); other bytes of it do not matter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +130,7 @@ class _Run:
     def sweeps(self, todo: list[Sweep]) -> None:
         """Run batch after batch; the inputs of the next are drawn while the kernels of one run."""
         inputs, fn, arena = self.terms.inputs, self.bout.record.launch.fn, self.batch.arena
-        host = np.zeros((self.batch.slots, arena.stride), np.uint8)
+        host = inputs.room(self.batch.slots, arena.stride)
         for place, (cls, indices) in enumerate(todo):
             image = host[: len(indices)]
             inputs.image(fn, arena, cls, indices, image)

@@ -128,6 +128,10 @@ class _Elements:
         self._fixed = _indices(record)
         self._width = {a.name: item_bytes(a.pointee) for a in record.launch.args if a.pointee}
 
+    def room(self, slots: int, stride: int) -> Bytes:
+        """Memory for the set."""
+        return np.zeros((slots, stride), np.uint8)
+
     def ahead(self, fn: str, arena: Arena, cls: SetClass, indices: range) -> None:
         """Nothing is prepared: there is one set."""
 

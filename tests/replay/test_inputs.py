@@ -51,6 +51,14 @@ def test_a_set_alone_is_the_set_among_many(type_: str) -> None:
                 assert np.array_equal(many[place], payload(5, "f", region(type_), cls, first + place * step))
 
 
+@pytest.mark.parametrize("type_", [*FLOATS, *INTS])
+def test_large_buffers_can_be_drawn_in_every_kind(type_: str) -> None:
+    large = region(type_, count=70_001)
+    for cls in CLASSES:
+        for index in range(len(KINDS[cls])):
+            assert payload(5, "f", large, cls, index).size == large.size
+
+
 def test_sets_of_two_kinds_are_not_drawn_as_one() -> None:
     with pytest.raises(ValueError, match="not of one kind"):
         block(5, "f", region("fp32"), "finite", range(4))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -67,13 +68,17 @@ def made(toy_capture: Callable[..., Path], supervise: Callable[..., Supervisor])
 def test_a_receipt_is_read_back_as_written(made: Made, tmp_path: Path) -> None:
     capture, receipt = made
     file = write_receipt(receipt, tmp_path / "receipts")
-    assert file.name == "replay-fake-9000-20261201T030405-7.receipt.json"
+    assert file.name == "replay-fake-9000-20261201T030405-7.receipt.json.gz"
     assert read_receipt(file) == receipt
     assert read_receipts(tmp_path / "receipts") == [receipt]
-    text = file.read_text()
+    text = gzip.decompress(file.read_bytes()).decode()
     assert str(capture) not in text
     assert str(tmp_path) not in text
-    assert len(text) < 6000
+    assert file.stat().st_size < 2000
+    plain = tmp_path / "plain" / "x.receipt.json"
+    plain.parent.mkdir()
+    plain.write_text(text)
+    assert read_receipts(plain.parent) == [receipt]
     assert json.loads(text)["counts"]["every bit pattern"] == {"differs": 2, "equal": 1}
 
 
