@@ -18,7 +18,8 @@ from foldproof.gpu.scenarios.launching import Launcher, without_folded
 from foldproof.gpu.scenarios.running import explained, scenario_receipt
 from foldproof.gpu.scenarios.session import Model, Session, Wrote
 from foldproof.impl import Capture, MissingTritonVariant
-from replay.fake_device import DECODER, FakeBackend
+from replay.fake_decoder import DECODER
+from replay.fake_device import FakeBackend
 
 CALLS = 4 + 16 * LAYERS
 """Launches of one window, whatever its size; bringing the recurrent state forward is one more."""
