@@ -97,7 +97,7 @@ _FINDINGS = (
         "the JIT's cache takes equal constants of different kinds for one",
         "1, True and 1.0 are three constants, and so are 0.0 and -0.0",
         "the first of them that a process launches is compiled, and then serves the others: the cache key is looked up "
-        "by Python's ==",
+        "by Python's ==, so that -0.0 after 0.0 stores a 0.0",
         "silent",
         ("T04",),
     ),

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -13,8 +14,9 @@ from pathlib import Path
 from typing import TypeAlias
 
 from foldproof.props.peers.agreement import Disagreement, sweep
-from foldproof.props.peers.specialisation import const_of
-from foldproof.props.peers.tools import triton_version
+from foldproof.props.peers.aot import function
+from foldproof.props.peers.specialisation import Tensor, const_of
+from foldproof.props.peers.tools import triton_version, triton_without_gpu
 
 Seen: TypeAlias = tuple[bool, tuple[str, ...]]
 """Whether the difference is there, and what was seen."""
@@ -50,8 +52,8 @@ CONSTANTS: tuple[tuple[int | float | bool, ...], ...] = ((1, True, 1.0), (0, Fal
 """Constants that Python takes for equal."""
 
 
-def _cache(_: Path) -> Seen:
-    """Which constants share an entry of the JIT's own cache, asked in each order that two of them can come in."""
+def _cache(folder: Path) -> Seen:
+    """Which constants share an entry of the JIT's own cache, and what its -0.0 is after a 0.0."""
     triton_version()
     from triton.runtime.jit import compute_cache_key
 
@@ -63,7 +65,20 @@ def _cache(_: Path) -> Seen:
             alone = compute_cache_key({}, [("constexpr", second)], {})
             if keys[0] == keys[1] != alone and const_of(first) != const_of(second):
                 shared.append(f"{second!r} after {first!r} gets the kernel of {keys[0]!s}")
-    return len(shared) > 0, tuple(shared)
+    stored = {order: _stored(folder, order) for order in ((0.0, -0.0), (-0.0,))}
+    lines = (f"launched with {order}, the kernel stores {bits}" for order, bits in stored.items())
+    return len(shared) > 0 and len(set(stored.values())) == 2, (*lines, *shared)
+
+
+def _stored(folder: Path, values: tuple[float, ...]) -> str:
+    """What a kernel that stores its constant stores by its PTX, the last of several that a process launches."""
+    with triton_without_gpu(folder / "cache"):
+        kernel = function("constant")
+        kernel.device_caches.clear()
+        for value in values:
+            made = kernel.run(Tensor("fp32", 16), value, grid=(1,), warmup=True)
+        kernel.device_caches.clear()
+    return ", ".join(re.findall(r"mov\.b32\s+%r\d+, (-?\d+);", made.asm["ptx"]))
 
 
 PROBES: Mapping[str, Callable[[Path], Seen]] = {**{f"J0{n}": _swept(f"J0{n}") for n in range(1, 8)}, "J08": _cache}

@@ -87,9 +87,10 @@ def _built(made: Linked, own: Path, objects: Path) -> Path:
     objects.mkdir(exist_ok=True)
     header = Path(str(resources.files("foldproof.impl") / "native"))
     flags = ("-O1", "-fPIC", f"-I{NATIVE}", f"-I{header}", f"-I{own}")
-    missing = [part.source for part in made.compiled if not _object(part, objects).exists()]
-    if missing:
-        _cc([*flags, "-w", "-c", *map(str, missing)], objects)
+    for part in made.compiled:
+        # One at a time, because not every compiler names the objects of several sources alike.
+        if not _object(part, objects).exists():
+            _cc([*flags, "-w", "-c", str(part.source), "-o", str(_object(part, objects))], objects)
     sources = [made.source, own / "peer_table.h", NATIVE / "driver.c", NATIVE / "selector.c", NATIVE / "peer.h"]
     digest = hashlib.sha256(b"\0".join(file.read_bytes() for file in sources)).hexdigest()[:16]
     out = own / f"lib{made.kernel}-{digest}.so"

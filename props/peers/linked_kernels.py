@@ -43,3 +43,9 @@ def scale(P, X, S):
 def wide(P, A, B, C, D, E, F, G, H, I, J, K, L):
     """Twelve ints, so that hints have two digits."""
     tl.store(P + A + B + C + D + E + F + G + H + I + J + K, L)
+
+
+@triton.jit
+def constant(P, V: tl.constexpr):
+    """A constant that is stored as it is."""
+    tl.store(P, V)

@@ -46,7 +46,7 @@ def c_compiler() -> tuple[str, ...]:
 
 
 class StubDriver:
-    """What Triton's AOT compiler asks of a driver, answered without a GPU: the target, and the C type of a param."""
+    """What Triton asks of a driver before it launches anything, answered without a GPU."""
 
     @staticmethod
     def get_current_target() -> Any:
@@ -54,6 +54,16 @@ class StubDriver:
         from triton.backends.compiler import GPUTarget
 
         return GPUTarget(*CUDA)
+
+    @staticmethod
+    def get_current_device() -> int:
+        """The only device there is."""
+        return 0
+
+    @staticmethod
+    def get_current_stream(device: int) -> int:
+        """The default stream."""
+        return 0 * device
 
     @staticmethod
     def map_python_to_cpp_type(name: str) -> str:

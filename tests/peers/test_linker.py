@@ -9,10 +9,11 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from foldproof.impl import Capture
+from foldproof.impl import Arg, Capture, Kind, Launch
 from foldproof.impl.capture import Const
 from foldproof.impl.external.answers import Reply
 from foldproof.impl.external.cabi import AbiSelector
+from foldproof.impl.rules import c_type
 from foldproof.props.peers.aot import AotError, Compiled, compiled
 from foldproof.props.peers.comparison import Answer, broken_theorems, class_launches, compared
 from foldproof.props.peers.findings import FINDINGS
@@ -131,6 +132,42 @@ def test_an_arg_of_another_c_type_an_absent_one_and_another_function_are_misses(
     wide = launch("pair", UNALIGNED, S=1)
     given = compared(made, [fits, wide, launch("middle", UNALIGNED, S=1, T=1), launch("pair", UNALIGNED, S=1, X=1)])
     assert [(a.real, a.policy) for a in given] == [(0, 0), (None, None), (None, None), (None, None)]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "signatures"),
+    [
+        ("pair", ("*fp32, i64:16, u64", "*fp32, i64, u64:16", "*fp32, i64, u64")),
+        ("scale", ("*fp32:16, fp32, i32", "*fp32, fp32, i32:16", "*fp32, fp32, i32")),
+        ("pair", ("*fp32, u1, i32:16", "*fp32:16, u1, i32")),
+    ],
+)
+def test_other_kinds_are_dispatched_as_linker_order_says(
+    kernel: str, signatures: tuple[str, ...], folder: Path
+) -> None:
+    for order in (signatures, signatures[::-1]):
+        given = answers(peer(kernel, order, folder))
+        assert [a for a in given if not a.agrees] == []
+        assert len({a.real for a in given}) >= 3
+
+
+def test_an_annotated_param_takes_any_int_that_its_type_holds(folder: Path) -> None:
+    made = peer("pair_annotated", ["*fp32, i32, i32:16"], folder)
+    kinds = [(Kind.I32, -16), (Kind.I32, 7), (Kind.I64, 16), (Kind.I64, 2**31), (Kind.I64, -(2**40)), (Kind.U64, 16)]
+    rest = launch("pair_annotated", ALIGNED, S=7).args
+    given = compared(made, [Launch("pair_annotated", (*rest, Arg("T", kind, number))) for kind, number in kinds])
+    assert [a.real for a in given] == [0, None, 0, None, None, 0]
+    assert all(a.agrees for a in given)
+
+
+def test_the_policys_c_types_are_those_of_triton(triton: str) -> None:
+    assert triton
+    from triton.backends.nvidia.driver import ty_to_cpp  # noqa: PLC0415 - optional
+
+    names = ["*fp32", "*bf16", "i1", "i8", "i16", "i32", "i64", "u1", "u8", "u16", "u32", "u64"]
+    names += ["fp16", "bf16", "fp32", "f32", "fp64"]
+    for one, other in product(names, repeat=2):
+        assert (c_type(one) == c_type(other)) == (ty_to_cpp(one) == ty_to_cpp(other)), (one, other)
 
 
 def test_the_kernel_gets_the_args_that_it_was_given(folder: Path) -> None:

@@ -157,3 +157,10 @@ def test_another_series_of_triton_is_refused(monkeypatch: pytest.MonkeyPatch) ->
 def test_findings_are_data() -> None:
     text = msgspec.json.encode(list(FINDINGS.values()))
     assert [item["id"] for item in msgspec.json.decode(text)] == list(FINDINGS)
+
+
+def test_the_page_tells_every_finding_in_the_words_of_the_data() -> None:
+    page = (Path(__file__).parents[2] / "docs/explanation/triton-peers.md").read_text("utf-8")
+    for finding in FINDINGS.values():
+        effect = f"{finding.effect}: {' '.join(finding.theorems)}" if finding.theorems else finding.effect
+        assert f"| {finding.id} | {finding.title} | {finding.design} | {finding.triton} | {effect} |" in page

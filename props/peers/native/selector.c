@@ -35,6 +35,8 @@ struct peer_const {
 
 #define COUNT(table) ((int)(sizeof(table) / sizeof((table)[0])))
 
+_Static_assert(COUNT(PEER_PARAMS) <= PEER_MAX_ARGS, "more params than peer.h has room for");
+
 struct foldproof_capture {
     int loaded;
 };
