@@ -9,7 +9,7 @@ from foldproof.gpu.symbolic.algebra import compute, named
 from foldproof.gpu.symbolic.bitview import low_mask, zero_extend
 from foldproof.gpu.symbolic.graph import Ids
 from foldproof.gpu.symbolic.handlers import Factory, nothing, refuse, width_of_type
-from foldproof.gpu.symbolic.lanes import Lanes, Stop, Unstable, Value, nodes_of, signed, value_of
+from foldproof.gpu.symbolic.lanes import Lanes, Parted, Stop, Unstable, Value, nodes_of, signed, value_of
 from foldproof.gpu.symbolic.machine import Effect, Handler, Machine
 from foldproof.gpu.symbolic.program import Imm, Instr, Mem, Operand, Reg, Sym, Vec
 from numpy.typing import NDArray
@@ -180,8 +180,8 @@ def async_copy(instr: Instr) -> Handler:  # noqa: C901  # one instruction, its c
 
 
 def _commit(m: Machine, i: Instr, idx: Lanes | None) -> None:
-    if idx is not None and len({int(t) for t in m.thread_in_block[idx]}) != m.threads:
-        raise Stop("a commit of asynchronous copies by some threads of a block only", i.line)
+    if idx is not None:
+        raise Parted("a commit of asynchronous copies by some threads only", i.line)
     m.groups.append(m.open_copies)
     m.open_copies = []
 
@@ -194,7 +194,7 @@ def _wait(instr: Instr) -> Handler:
 
     def run(m: Machine, i: Instr, idx: Lanes | None) -> None:
         if idx is not None:
-            raise Stop("a wait for asynchronous copies by some threads only", i.line)
+            raise Parted("a wait for asynchronous copies by some threads only", i.line)
         if "wait_all" in i.parts:
             _commit(m, i, idx)
         clock = m.clock(None)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from foldproof.gpu.symbolic.cases import LaunchCase, allocations, blocks_of, load_cases, parameters
@@ -27,9 +28,10 @@ from foldproof.gpu.symbolic.sass import contract_nothing
 from foldproof.gpu.symbolic.witness import Searcher, Witness
 from foldproof.impl.capture import Capture, Variant, capture_file, load_capture
 from foldproof.impl.errors import FoldproofError
+from foldproof.impl.launch import launch_to
 from foldproof.impl.rules import Rules, Strictness, refusal
 
-__all__ = ["BitsVerdict", "Level", "Pair", "Replay", "load_cases", "pairs", "verdict"]
+__all__ = ["BitsVerdict", "Level", "Pair", "Replay", "load_cases", "pairs", "verdict", "witness_case"]
 
 SHARED_LIMITS = {
     "sm_80": 166_912,
@@ -279,6 +281,35 @@ class Replay:
                     same = session.comparer.compare(other[0], found[0], narrowed=other[1] or found[1])
                     cleared |= set(alone) if same.domain is not None else set()
         return tuple(c for c in change if c not in cleared) or change
+
+
+def witness_case(pair: Pair, found: BitsVerdict) -> dict[str, Any]:
+    """A witness as a record that a device run can replay: launch, grid, pair, inputs and what to expect.
+
+    `inputs` lists (index, bits) by buffer; elements that are not listed are zero. Raises `BitsError` without a witness.
+    """
+    if found.witness is None:
+        raise BitsError(
+            "has no witness", where=f"{pair.first} and {pair.second}", fix="only pairs that differ have one"
+        )
+    inputs: dict[str, list[tuple[int, int]]] = {}
+    for element in found.witness.inputs:
+        if element.bits:
+            inputs.setdefault(element.buffer, []).append((element.index, element.bits))
+    return {
+        "name": f"{pair.case.name}: {pair.first} against {pair.second}",
+        "launch": launch_to(pair.case.launch),
+        "grid": list(pair.case.grid or ()),
+        "buffers": {name: {"below": below} for name, below in pair.case.below.items()},
+        "pair": [pair.first, pair.second],
+        "inputs": inputs,
+        "expect": {
+            "buffer": found.witness.output.buffer,
+            "index": found.witness.output.index,
+            "bits": [found.witness.output.bits, found.witness.other_bits],
+            "exact": found.witness.exact,
+        },
+    }
 
 
 def _cannot_load(variant: Variant) -> str:

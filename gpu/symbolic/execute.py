@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from foldproof.gpu.symbolic.access import ACCESS
 from foldproof.gpu.symbolic.graph import Graph
 from foldproof.gpu.symbolic.handlers import Factory
-from foldproof.gpu.symbolic.lanes import Stop
+from foldproof.gpu.symbolic.lanes import Parted, Stop
 from foldproof.gpu.symbolic.machine import Effect, Handler, Launched, Machine
 from foldproof.gpu.symbolic.memory import Global, Region
 from foldproof.gpu.symbolic.program import Instr, Kernel
@@ -78,13 +78,21 @@ def launched(kernel: Kernel, params: Mapping[str, int], grid: Block, shared_byte
 
 def execute(g: Graph, launch: Launched, regions: tuple[Region, ...], blocks: Sequence[Block]) -> Run:
     """Run blocks of a launch. Raises `Stop` with the reason when that is not possible soundly."""
-    kernel = launch.kernel
-    memory = Global(g, regions, granule(kernel, [r.elem for r in regions]))
-    threads = kernel.reqntid[0] * kernel.reqntid[1] * kernel.reqntid[2]
+    threads = launch.kernel.reqntid[0] * launch.kernel.reqntid[1] * launch.kernel.reqntid[2]
     together = max(1, LANES // threads)
+    try:
+        return _execute(g, launch, regions, blocks, together)
+    except Parted:
+        if together == 1:
+            raise
+        return _execute(g, launch, regions, blocks, 1)
+
+
+def _execute(g: Graph, launch: Launched, regions: tuple[Region, ...], blocks: Sequence[Block], together: int) -> Run:
+    memory = Global(g, regions, granule(launch.kernel, [r.elem for r in regions]))
     effects: list[Effect] = []
     for first in range(0, len(blocks), together):
         machine = Machine(launch, memory, blocks[first : first + together])
         machine.run()
         effects += machine.effects
-    return Run(kernel, memory, tuple(effects))
+    return Run(launch.kernel, memory, tuple(effects))

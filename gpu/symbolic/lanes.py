@@ -22,6 +22,10 @@ class Stop(Exception):
         self.line = line
 
 
+class Parted(Stop):
+    """Blocks that run together have parted where they may not; each alone may do."""
+
+
 class Unstable(Stop):
     """The result depends on timing: float atomics."""
 

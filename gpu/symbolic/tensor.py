@@ -15,7 +15,7 @@ from foldproof.gpu.symbolic.algebra import op_of
 from foldproof.gpu.symbolic.bitview import cat
 from foldproof.gpu.symbolic.graph import Graph, Ids
 from foldproof.gpu.symbolic.handlers import Factory
-from foldproof.gpu.symbolic.lanes import Lanes, Stop, nodes_of
+from foldproof.gpu.symbolic.lanes import Lanes, Parted, Stop, nodes_of
 from foldproof.gpu.symbolic.machine import Handler, Machine
 from foldproof.gpu.symbolic.primitives import Primitive
 from foldproof.gpu.symbolic.program import Imm, Instr, Reg, Vec
@@ -200,7 +200,9 @@ def _swizzled(address: NDArray[np.int64], pitch: int) -> NDArray[np.int64]:
     return address ^ ((address >> 3) & (pitch - 16))
 
 
-def _commit(m: Machine, _i: Instr, _idx: Lanes | None) -> None:
+def _commit(m: Machine, i: Instr, idx: Lanes | None) -> None:
+    if idx is not None:
+        raise Parted("a commit of wgmma by some threads only", i.line)
     m.pending_reads.append(m.open_reads)
     m.open_reads = []
 
@@ -213,7 +215,7 @@ def _wait(instr: Instr) -> Handler:
 
     def run(m: Machine, i: Instr, idx: Lanes | None) -> None:
         if idx is not None:
-            raise Stop("a wait for wgmma by some threads only", i.line)
+            raise Parted("a wait for wgmma by some threads only", i.line)
         clock = m.clock(None)
         while len(m.pending_reads) > keep:
             for index, lane in m.pending_reads.pop(0):

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections import Counter, defaultdict
 from functools import cache
 
 import msgspec
+import numpy as np
 import pytest
 from foldproof.gpu.bundle import bundled_capture, read_manifest
 from foldproof.gpu.corpus import BY_NAME
 from foldproof.gpu.pairs import expected
 from foldproof.gpu.plan import Plan
-from foldproof.gpu.symbolic.bits import BitsError, BitsVerdict, Level, Pair
-from foldproof.gpu.symbolic.cases import case_from
+from foldproof.gpu.symbolic.bits import BitsError, BitsVerdict, Level, Pair, witness_case
+from foldproof.gpu.symbolic.cases import allocations, blocks_of, case_from, parameters
+from foldproof.gpu.symbolic.compare import Comparer
+from foldproof.gpu.symbolic.execute import execute, launched
+from foldproof.gpu.symbolic.graph import Graph
 from foldproof.impl.errors import InvalidLaunch
-from helpers_symbolic import bundled, has_bundle
+from helpers_symbolic import bundled, has_bundle, values
 
 pytestmark = pytest.mark.skipif(not has_bundle(), reason="the bundled capture is not built")
 
@@ -125,6 +130,32 @@ def test_a_witness_of_exact_operations_is_confirmed_by_another_summation() -> No
     total = sum(memoryview(e.bits.to_bytes(4, "little")).cast("f")[0] for e in found.witness.inputs)
     for bits in (found.witness.output.bits, found.witness.other_bits):
         assert memoryview(bits.to_bytes(4, "little")).cast("f")[0] == pytest.approx(total, rel=1e-4, abs=1e-3)
+
+
+def test_a_witness_replays_to_its_two_values() -> None:
+    """The record alone, read back from JSON, gives the two values again in a new execution of both variants."""
+    replay, _ = bundled()
+    exact = [(p, v) for p, v in verdicts() if v.witness is not None and v.witness.exact]
+    for pair, found in exact[:: len(exact) // 6]:
+        record = json.loads(json.dumps(witness_case(pair, found)))
+        case = case_from(record)
+        regions = allocations(case)
+        g = Comparer(Graph(), regions).g
+        region = next(r for r in regions if r.name == record["expect"]["buffer"])
+        inputs = {r.name: np.zeros((r.stop - r.start) // r.elem, np.uint64) for r in regions}
+        for name, elements in record["inputs"].items():
+            for index, bits in elements:
+                inputs[name][index] = bits
+        got = []
+        for name in record["pair"]:
+            variant = next(v for v in replay.capture.kernels if v.hash == name)
+            kernel = replay.kernel(name)
+            assert case.grid is not None
+            start = launched(kernel, parameters(kernel, variant, case.launch), case.grid, variant.shared)
+            run = execute(g, start, regions, blocks_of(case.grid)[0])
+            at = np.array([region.start + record["expect"]["index"] * region.elem])
+            got.append(int(values(g, run, at, inputs, regions, region.elem)[0]))
+        assert got == record["expect"]["bits"]
 
 
 def test_verdicts_survive_json() -> None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from foldproof.gpu.symbolic.execute import execute, launched
+from foldproof.gpu.symbolic.graph import Graph
 from foldproof.gpu.symbolic.lanes import Stop, Unstable
-from helpers_symbolic import run_probe
+from foldproof.gpu.symbolic.memory import Region
+from helpers_symbolic import BASE, probe, run_probe, values
 
 RNG = np.random.default_rng(11)
 WORDS = RNG.integers(0, 1 << 32, 32).astype(np.uint64)
@@ -215,6 +218,24 @@ def test_float_atomics_are_unstable() -> None:
 
 
 def test_nothing_defined_is_an_own_value() -> None:
-    probe = run_probe("st.global.b32 [%rd5], %r9;")
-    nodes = probe.run.memory.final(np.arange(32) * 4 + probe.regions[1].start, 4)
-    assert {probe.g.name(n) for n in nodes.tolist()} == {"undef32"}
+    found = run_probe("st.global.b32 [%rd5], %r9;")
+    nodes = found.run.memory.final(np.arange(32) * 4 + found.regions[1].start, 4)
+    assert {found.g.name(n) for n in nodes.tolist()} == {"undef32"}
+
+
+def test_blocks_that_part_run_one_by_one() -> None:
+    """Block b waits for its copies in round b of a loop; together the blocks could not."""
+    body = f"""
+{SHARED} mov.u32 %r20, %ctaid.x; mov.b32 %r21, 0;
+shl.b32 %r22, %r20, 7; cvt.u64.u32 %rd10, %r22; add.s64 %rd11, %rd4, %rd10; add.s64 %rd12, %rd5, %rd10;
+$L_round: cp.async.ca.shared.global [%r6], [%rd11], 4; cp.async.commit_group; cp.async.wait_group 0; bar.sync 0;
+ld.shared.b32 %r3, [%r7]; bar.sync 0; add.s32 %r21, %r21, 1; setp.le.s32 %p1, %r21, %r20; @%p1 bra $L_round;
+st.global.b32 [%rd12], %r3;"""
+    kernel, g = probe(body), Graph()
+    regions = (Region(BASE, BASE + 256, 4, "IN", "f32"), Region(BASE + 65536, BASE + 65792, 4, "OUT", "f32"))
+    start = launched(kernel, {"p_in": BASE, "p_out": BASE + 65536}, (2, 1, 1), 4096)
+    run = execute(g, start, regions, ((0, 0, 0), (1, 0, 0)))
+    words = RNG.integers(0, 1 << 32, 64).astype(np.uint64)
+    at = regions[1].start + 4 * np.arange(64)
+    got = values(g, run, at, {"IN": words}, regions, 4)
+    assert got.tolist() == words[np.arange(64) ^ 1].tolist()
