@@ -9,10 +9,13 @@ import click
 from foldproof import __version__
 from foldproof.cli.capture import capture
 from foldproof.cli.check import check
+from foldproof.cli.exhaust import exhaust
 from foldproof.cli.explain import explain
+from foldproof.cli.fuzz import fuzz
 from foldproof.cli.policies import policies
 from foldproof.cli.prove import prove
 from foldproof.cli.select import select
+from foldproof.cli.serve import serve
 from foldproof.impl.errors import FoldproofError
 
 EXIT_OK, EXIT_REFUTED, EXIT_BAD_INPUT, EXIT_UNDECIDED = 0, 1, 2, 3
@@ -33,7 +36,7 @@ def cli() -> None:
     """
 
 
-for _verb in (check, prove, explain, policies, select, capture):
+for _verb in (check, prove, explain, policies, select, capture, fuzz, exhaust, serve):
     cli.add_command(_verb)
 
 

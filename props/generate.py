@@ -63,7 +63,7 @@ def make_case(choose: Choose, shape: Shape = Shape(), name: str = "generated") -
     for _ in range(count):
         mark = choose(hashes)
         hashes.remove(mark)
-        kernels.append(_variant(choose, launch, mark))
+        kernels.append(make_variant(choose, launch, mark))
     return Case(name, Capture(tuple(kernels)), launch, (launch,) if choose((False, False, True)) else ())
 
 
@@ -81,7 +81,8 @@ def _arg(choose: Choose, name: str, shape: Shape) -> Arg:
     return Arg(name, kind, choose([value for k, value in INTS if k == kind]))
 
 
-def _variant(choose: Choose, launch: Launch, mark: str) -> Variant:
+def make_variant(choose: Choose, launch: Launch, mark: str) -> Variant:
+    """A variant of the hash `mark` that was compiled for something near the launch."""
     params: list[Param] = []
     consts: Consts = {}
     for arg in launch.args:

@@ -1,0 +1,161 @@
+"""`foldproof exhaust`: every case of a small universe, counted, against a selector."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import click
+import msgspec
+from foldproof import __version__
+from foldproof.cli.fuzz import EXIT_FOUND, EXIT_NOT_RUN
+from foldproof.cli.ui import say, show_table, steps
+from foldproof.impl.cases import case_to
+from foldproof.impl.external.answers import SelectorError
+from foldproof.impl.policy import load_policy
+from foldproof.props.crew import NotRun
+from foldproof.props.drive import TIMEOUT_S, SelectorSpec
+from foldproof.props.exhaust_external import SHARD_DECISIONS, Exhausted, Run, run_all
+from foldproof.props.tally import Finding, pick_text
+from foldproof.props.universe import Universe
+from foldproof.reports.write import write_folder
+
+SCHEMA_VERSION = 1
+
+
+class ExhaustRecord(msgspec.Struct, frozen=True):
+    """`exhaust.json`: the universe, how many cases were decided and how they ended, and what differed."""
+
+    schema_version: int
+    tool: str
+    command: str
+    selector: str
+    policy: str
+    variants: int
+    ints: int
+    ptrs: int
+    free_const: bool
+    options: bool
+    captures: int
+    launches: int
+    decisions: int
+    outcomes: dict[str, int]
+    disagreements: int
+    kinds: dict[str, int]
+    files: tuple[str, ...]
+    faults: tuple[str, ...]
+    run_state: str
+    exit_code: int
+    workers: int
+    seconds: float
+    rate: float
+
+
+@click.command(epilog="Example: foldproof exhaust --selector libmine.so --variants 3 --ints 2 --ptrs 2")
+@click.option("--selector", required=True, help="The selector: a command, or the path of a library (.so).")
+@click.option("--against", "--policy", "against", default="three-pass", show_default=True, help="Name or TOML file.")
+@click.option("--variants", type=click.IntRange(min=1), default=3, show_default=True, help="In each capture.")
+@click.option("--ints", type=click.IntRange(min=0), default=2, show_default=True, help="Int params of each variant.")
+@click.option("--ptrs", type=click.IntRange(min=0), default=2, show_default=True, help="Pointer params.")
+@click.option("--free-const", is_flag=True, help="Add a constant that a launch names or leaves free.")
+@click.option("--options", is_flag=True, help="Add num_warps, which a launch pins or leaves open.")
+@click.option("--workers", type=click.IntRange(min=1), help="Local processes; one a core by default.")
+@click.option("--scheduler", default="", help="Dask scheduler (tcp://...) whose workers do the shards.")
+@click.option("--timeout", type=click.FloatRange(min=0.01), default=TIMEOUT_S, show_default=True, help="Seconds.")
+@click.option("--out", type=click.Path(path_type=Path), default=Path("foldproof-report"), show_default=True)
+def exhaust(**chosen: Any) -> int:
+    """Decide every capture and launch of one size, all orders of candidates, and compare with the reference.
+
+    An int param is folded, runtime, div16 or nospec, a pointer div16 or not; an int arg is 1, a multiple of 16 or
+    other, a pointer aligned or not. Exit 1 for a difference or a fault, 3 if the selector does not start.
+    """
+    policy, spec = load_policy(chosen["against"]), SelectorSpec(chosen["selector"], chosen["timeout"])
+    names = ("variants", "ints", "ptrs", "free_const", "options")
+    universe = Universe(**{name: chosen[name] for name in names})
+    workers = chosen["workers"] or min(len(os.sched_getaffinity(0)), -(-universe.decisions // SHARD_DECISIONS))
+    run = Run(spec, policy, universe, workers=workers, scheduler=chosen["scheduler"])
+    began = perf_counter()
+    try:
+        with spec.open() as selector:
+            # Said once, before any worker starts its own.
+            say(f"{selector.name}: {universe.captures:,} captures x {universe.launch_count} launches")
+        with steps() as shown:
+            shown.step("exhaust", universe.decisions)
+            done = run_all(run, lambda tally: shown.at(tally.decisions, f"{tally.disagreements:,} disagreements"))
+            shown.close()
+    except (SelectorError, NotRun) as problem:
+        click.echo(f"foldproof: {problem.code}: {problem}", err=True)
+        return EXIT_NOT_RUN
+    record, files = _record(run, done, chosen, perf_counter() - began)
+    write_folder(chosen["out"], files | {"exhaust.json": msgspec.json.format(msgspec.json.encode(record)) + b"\n"})
+    _show(record, done, chosen)
+    return record.exit_code
+
+
+def _record(
+    run: Run, done: Exhausted, chosen: dict[str, Any], seconds: float
+) -> tuple[ExhaustRecord, dict[str, bytes]]:
+    tally = done.tally
+    files = {f"cases/exhaust-{n}.json": _case_bytes(found, run) for n, found in enumerate(tally.findings)}
+    kinds = {_kind(wanted, got): count for (wanted, got), count in sorted(tally.kinds.items())}
+    wrong = bool(tally.disagreements or done.faults)
+    size = {name: chosen[name] for name in ("variants", "ints", "ptrs", "free_const", "options")}
+    record = ExhaustRecord(
+        SCHEMA_VERSION,
+        f"foldproof {__version__}",
+        _command(chosen),
+        run.spec.text,
+        run.policy.name,
+        **size,
+        captures=tally.captures,
+        launches=run.universe.launch_count,
+        decisions=tally.decisions,
+        outcomes=dict(tally.outcomes),
+        disagreements=tally.disagreements,
+        kinds=kinds,
+        files=tuple(files),
+        faults=tuple(str(fault) for fault in done.faults),
+        run_state="complete" if tally.is_complete else "partial",
+        exit_code=EXIT_FOUND if wrong else 0,
+        workers=run.workers,
+        seconds=seconds,
+        rate=tally.decisions / seconds,
+    )
+    return record, files
+
+
+def _kind(wanted: str, got: str) -> str:
+    return "another variant" if wanted == got else f"{got} instead of {wanted}"
+
+
+def _case_bytes(found: Finding, run: Run) -> bytes:
+    why = f"expected {pick_text(found.expected)}, got {pick_text(found.got)}"
+    value = case_to(found.case, policy=run.policy.name, selector=run.spec.text, why=why)
+    return msgspec.json.format(msgspec.json.encode([value]), indent=1) + b"\n"
+
+
+def _command(chosen: dict[str, Any]) -> str:
+    words = ["foldproof", "exhaust", "--selector", chosen["selector"], "--against", chosen["against"]]
+    words += [f"--{name}={chosen[name]}" for name in ("variants", "ints", "ptrs")]
+    words += [f"--{name.replace('_', '-')}" for name in ("free_const", "options") if chosen[name]]
+    return shlex.join(words)
+
+
+def _show(record: ExhaustRecord, done: Exhausted, chosen: dict[str, Any]) -> None:
+    show_table(("the reference answers", "cases"), [(word, f"{count:,}") for word, count in record.outcomes.items()])
+    if record.kinds:
+        show_table(("the selector answers", "cases"), [(word, f"{count:,}") for word, count in record.kinds.items()])
+    for fault in record.faults:
+        say(f"fault: {fault}", style="red")
+    for file, found in zip(record.files, done.tally.findings, strict=True):
+        say(f"\n{found}", style="red")
+        words = ["foldproof", "fuzz", "--selector", chosen["selector"], "--against", chosen["against"]]
+        say(f"  {shlex.join([*words, '--replay', str(chosen['out'] / file)])}")
+    said = f"{record.decisions:,} decisions in {record.seconds:.1f} s ({record.rate:,.0f}/s, {record.workers} workers)"
+    good = f"{said}: every one as {record.policy} decides"
+    bad = f"{said}: {record.disagreements:,} otherwise than {record.policy} decides"
+    say(bad if record.exit_code else good, style="bold red" if record.exit_code else "bold green")
+    say(f"report: {chosen['out'] / 'exhaust.json'}")
