@@ -7,6 +7,7 @@ from pathlib import Path
 from time import perf_counter
 
 import click
+from foldproof.cli.evidence import device_verdicts, evidence, receipts
 from foldproof.cli.stages import Findings, examine_launches, load, owed, prove, to_result
 from foldproof.cli.ui import console, say, show_table, steps
 from foldproof.impl.policy import load_policy
@@ -51,7 +52,8 @@ def check(  # noqa: PLR0913, PLR0917 (one parameter an option)
         + (["--launches", str(launches)] if launches else [])
         + ["--seconds", f"{seconds:g}", "--seed", str(seed)]
     )
-    found = Findings(subject, rules, proofs, campaign, rows, owed(subject))
+    shown_by = evidence(subject.path, receipts())
+    found = Findings(subject, rules, proofs, campaign, rows, shown_by, owed(subject, device_verdicts(subject.path)))
     result, files = to_result(found, command, seed, perf_counter() - started)
     write_folder(out, files | {"report.md": report(result).encode(), "result.json": result.as_json()})
     _show(result, found, out)
@@ -84,6 +86,11 @@ def _show(result: Result, found: Findings, out: Path) -> None:
         say(f"capture: {result.capture.cubins_missing} cubins are not here; selection needs none")
     if others := findings(result):
         say(f"findings, not promised: {', '.join(r.theorem for r in others)} (see {out / 'report.md'})")
+    for shown_by in result.evidence:
+        if shown_by.counts:
+            words = shown_by.counts["every bit pattern"]
+            listed = ", ".join(f"{number} {word}" for word, number in words.items())
+            say(f"evidence: bytes on {shown_by.device}, {shown_by.date}: of {sum(words.values())} pairs {listed}")
     for row in result.owed:
         say(f"owed: {row.what} ({row.settle})")
     console().print()

@@ -7,13 +7,17 @@ import sys
 
 import click
 from foldproof import __version__
+from foldproof.cli.bits import bits
 from foldproof.cli.capture import capture
 from foldproof.cli.check import check
 from foldproof.cli.exhaust import exhaust
 from foldproof.cli.explain import explain
 from foldproof.cli.fuzz import fuzz
+from foldproof.cli.lint import lint
 from foldproof.cli.policies import policies
 from foldproof.cli.prove import prove
+from foldproof.cli.replay import replay
+from foldproof.cli.report import report
 from foldproof.cli.select import select
 from foldproof.cli.serve import serve
 from foldproof.impl.errors import FoldproofError
@@ -24,7 +28,7 @@ EXIT_OK, EXIT_REFUTED, EXIT_BAD_INPUT, EXIT_UNDECIDED = 0, 1, 2, 3
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="foldproof")
 def cli() -> None:
-    r"""Proofs, counterexamples and byte verdicts for the code that picks a precompiled Triton kernel.
+    """Proofs, counterexamples and byte verdicts for the code that picks a precompiled Triton kernel.
 
     \b
     Start here:
@@ -33,10 +37,10 @@ def cli() -> None:
 
     Exit codes: 0 every promise holds, 1 a promise is refuted or something disagrees, 2 bad input or usage,
     3 undecided or asked for and not run.
-    """
+    """  # noqa: D301 (click reads the backspace as "keep these lines")
 
 
-for _verb in (check, prove, explain, policies, select, capture, fuzz, exhaust, serve):
+for _verb in (check, prove, explain, policies, select, capture, bits, replay, report, fuzz, exhaust, serve, lint):
     cli.add_command(_verb)
 
 

@@ -17,7 +17,7 @@ from foldproof.model.theorems import THEOREMS
 from foldproof.model.verdict import Status, Verdict
 from foldproof.reports.write import write_folder
 
-EXAMPLE = r"""\b
+EXAMPLE = """\b
 Examples:
   foldproof prove
   foldproof prove --policy recommended --theorem T01 --theorem T13 --out proof
@@ -36,7 +36,7 @@ def _size(_: object, __: object, text: str | None) -> Size | None:
     return Size(max(candidates, 1), max(args, 0))
 
 
-@click.command(epilog=EXAMPLE.lstrip())
+@click.command(epilog=EXAMPLE)
 @click.option(
     "--policy", "names", multiple=True, help="A policy of the zoo or a TOML file; may be repeated. Default: the zoo."
 )

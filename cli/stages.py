@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import platform
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -35,6 +36,7 @@ from foldproof.reports.record import (
     CampaignRecord,
     CaptureRecord,
     CounterexampleRecord,
+    EvidenceRow,
     LaunchRow,
     ObligationRow,
     Owed,
@@ -53,6 +55,7 @@ class Subject:
     record: CaptureRecord
     launches: tuple[Launch, ...]
     launches_from: str
+    path: Path
 
 
 def load(path: Path | None, launches: Path | None) -> Subject:
@@ -72,7 +75,7 @@ def load(path: Path | None, launches: Path | None) -> Subject:
         len(capture.functions),
         len(missing_cubins(folder, capture)),
     )
-    return Subject(capture, record, decided, source)
+    return Subject(capture, record, decided, source, folder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,17 +143,19 @@ def _launch_row(capture: Capture, fn: str, row: Counter[str]) -> LaunchRow:
     return LaunchRow(fn, len(capture.candidates(fn)), *(row[name] for name in names))
 
 
-def owed(subject: Subject) -> tuple[Owed, ...]:
-    """What no stage of `check` shows: bytes, which need a device run or a symbolic replay."""
+def owed(subject: Subject, settled: Collection[frozenset[str]]) -> tuple[Owed, ...]:
+    """What no stage of `check` shows: bytes, which need a device run. `settled` are the pairs that a receipt has."""
     loosest = load_policy("three-pass").strictest_first[-1]
-    pairs: set[tuple[str, str]] = set()
+    pairs: set[frozenset[str]] = set()
     for launch in subject.launches:
         fitting = [v.hash for v in subject.capture.kernels if v.fn == launch.fn and refusal(v, launch, loosest) is None]
-        pairs.update((a, b) for i, a in enumerate(fitting) for b in fitting[i + 1 :])
-    if not pairs:
+        pairs.update(frozenset((a, b)) for i, a in enumerate(fitting) for b in fitting[i + 1 :])
+    open_pairs = pairs - set(settled)
+    if not open_pairs:
         return ()
-    what = f"byte equality of {len(pairs)} interchangeable pairs of variants"
-    return (Owed(what, "no variant was run", "a device run on these launches"),)
+    what = f"byte equality of {len(open_pairs)} interchangeable pairs of variants"
+    why = "no variant of theirs was run" if settled else "no variant was run"
+    return (Owed(what, why, "foldproof replay on a device; foldproof bits needs none"),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +167,7 @@ class Findings:
     proofs: Proofs
     campaign: Campaign
     launches: tuple[LaunchRow, ...]
+    evidence: tuple[EvidenceRow, ...]
     owed: tuple[Owed, ...]
 
     @property
@@ -225,6 +231,7 @@ def to_result(found: Findings, command: str, seed: int, seconds: float) -> tuple
             seed, campaign.cases, campaign.outcomes, len(campaign.disagreements), campaign.violated, campaign.seconds
         ),
         found.launches,
+        found.evidence,
         found.owed,
         exit_code(found),
         seconds,

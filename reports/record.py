@@ -90,6 +90,22 @@ class LaunchRow(msgspec.Struct, frozen=True):
     free_constants: int
 
 
+class EvidenceRow(msgspec.Struct, frozen=True):
+    """A device receipt: what ran where and when, whether it speaks of the capture at hand, and its verdicts.
+
+    `counts` are pairs by input domain and verdict; empty where the receipt is stale or of another kind.
+    """
+
+    kind: str
+    device: str
+    date: str
+    commit: str | None
+    dirty: bool | None
+    state: str
+    counts: dict[str, dict[str, int]]
+    command: str
+
+
 class Owed(msgspec.Struct, frozen=True):
     """Something that this run did not show, and what would settle it."""
 
@@ -115,6 +131,7 @@ class Result(msgspec.Struct, frozen=True):
     obligations: tuple[ObligationRow, ...]
     campaign: CampaignRecord | None
     launches: tuple[LaunchRow, ...]
+    evidence: tuple[EvidenceRow, ...]
     owed: tuple[Owed, ...]
     exit_code: int
     seconds: float
