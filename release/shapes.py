@@ -1,0 +1,100 @@
+"""The launches that a function's variants can be asked for: names, constants, and the classes of each arg."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from foldproof.impl.batch.classes import NARROWED, ArgShape, classes_of
+from foldproof.impl.capture import INT_TYPES, Variant
+from foldproof.impl.launch import Arg, Kind, Launch
+from foldproof.impl.rules import STRICTEST_FIRST, Rules, arg_refusal
+from foldproof.release.world import Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """The variants of one function in candidate order, and the names that some of them read at run time."""
+
+    fn: str
+    variants: tuple[Variant, ...]
+    read: frozenset[str]
+    _classes: dict[str, tuple[Arg, ...]] = field(default_factory=dict, compare=False, repr=False)
+
+    @classmethod
+    def of(cls, fn: str, variants: Iterable[Variant]) -> Family:
+        """The family of one function among the variants of a capture."""
+        own = tuple(v for v in variants if v.fn == fn)
+        return cls(fn, own, frozenset(p.name for v in own for p in v.params))
+
+    def names(self, variant: Variant) -> tuple[str, ...]:
+        """The names of the args that launch a variant: its params, then its folded 1s.
+
+        The format does not tell a folded arg from a constexpr of value 1: what another variant of the function
+        reads at run time is an arg.
+        """
+        foldable = (("int", 1), ("none", True))
+        folded = [n for n, c in variant.consts.items() if n in self.read and (c.kind, c.value) in foldable]
+        return (*(p.name for p in variant.params), *folded)
+
+    def classes(self, name: str) -> tuple[Arg, ...]:
+        """An arg for each class that the variants can tell apart, of every kind that some variant takes.
+
+        Ordered from what assumes least to what assumes most: no multiple of 16, a multiple, 1.
+        """
+        if name not in self._classes:
+            self._classes[name] = _classes(name, self.variants)
+        return self._classes[name]
+
+    def own_shape(self, variant: Variant, pinned: bool = True) -> Shape:
+        """Every launch that names what the variant holds: its args by class, its constants, its options, its source.
+
+        With `pinned` the launch says all that it may, which leaves the variant as few rivals as there can be.
+        """
+        names = self.names(variant)
+        options = (variant.num_warps, variant.num_stages or None, variant.arch, variant.enable_fp_fusion)
+        consts = {name: const for name, const in variant.consts.items() if name not in names}
+        classes = tuple(self.classes(name) for name in names)
+        first = tuple(found[0] for found in classes)
+        base = Launch(self.fn, first, consts, *options, variant.source) if pinned else Launch(self.fn, first)
+        return Shape(base, classes)
+
+    def signatures(self) -> Iterator[tuple[str, ...]]:
+        """The sets of arg names under which the variants are launched, each once, sorted."""
+        yield from dict.fromkeys(tuple(sorted(self.names(v))) for v in self.variants)
+
+
+def families(variants: Iterable[Variant]) -> Iterator[Family]:
+    """The functions of a capture, in candidate order."""
+    groups: dict[str, list[Variant]] = {}
+    for variant in variants:
+        groups.setdefault(variant.fn, []).append(variant)
+    for fn, own in groups.items():
+        yield Family.of(fn, own)
+
+
+def own_class(variant: Variant, classes: Iterable[Arg], rules: Iterable[Rules] = ()) -> Arg:
+    """The class of an arg for which the compiler would have made the variant's place, else the first it admits."""
+    known = tuple(classes)
+    param, const = variant.param(known[0].name), variant.consts.get(known[0].name)
+    for one in tuple(rules) or tuple(Rules(strictness) for strictness in STRICTEST_FIRST):
+        for arg in known:
+            if arg_refusal(arg, param, const, one) is None:
+                return arg
+    return known[0]
+
+
+def _classes(name: str, variants: Iterable[Variant]) -> tuple[Arg, ...]:
+    params = [p for v in variants for p in v.params if p.name == name]
+    consts = [v.consts[name] for v in variants if name in v.consts]
+    shapes: list[ArgShape] = []
+    if any(p.type in INT_TYPES for p in params) or any(c.kind == "int" and c.value == 1 for c in consts):
+        shapes.append(ArgShape(name, NARROWED))
+        shapes += [ArgShape(name, kind) for kind in (Kind.I64, Kind.U64) if any(p.type == kind for p in params)]
+    shapes += [ArgShape(name, Kind.PTR, t) for t in dict.fromkeys(p.type for p in params) if t.startswith("*")]
+    shapes += [ArgShape(name, kind) for kind in (Kind.FP32, Kind.U1) if any(p.type == kind for p in params)]
+    if any(c.kind == "none" for c in consts):
+        shapes.append(ArgShape(name, Kind.NONE))
+    found = [arg for shape in shapes for arg in classes_of(shape, params).representatives]
+    # A name that no kind of arg can have (a type such as fp64) still needs an arg, to be refused.
+    return tuple(dict.fromkeys(found)) or (Arg(name, Kind.NONE),)

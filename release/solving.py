@@ -1,0 +1,95 @@
+"""Questions to Z3 about a `ClassWorld`: is there a launch, which is the plainest, who serves it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import z3
+from foldproof.impl.capture import Capture, Variant
+from foldproof.impl.errors import FoldproofError
+from foldproof.impl.launch import Launch
+from foldproof.impl.policy import Policy
+from foldproof.impl.rules import Strictness
+from foldproof.impl.select import Outcome, decide
+from foldproof.model.rules import disj
+from foldproof.model.selection import Answer
+from foldproof.model.terms import Bool
+from foldproof.release.world import ClassWorld, Shape
+
+TIMEOUT_MS = 60_000
+
+
+class Undecided(FoldproofError):
+    """The solver gave up; nothing is claimed."""
+
+    code = "Undecided"
+
+
+def solver_for(world: ClassWorld, *wanted: Bool) -> z3.Solver:
+    """A solver for the launches of the world in which all of `wanted` holds."""
+    solver = z3.SolverFor("QF_FD")
+    solver.set("timeout", TIMEOUT_MS)
+    solver.add(world.well_formed, *wanted)
+    return solver
+
+
+def is_possible(solver: z3.Solver, *more: Bool) -> bool:
+    """Whether some launch meets the solver's formulas and `more`. Raises `Undecided` where the solver gives up."""
+    found = solver.check(*more)
+    if found == z3.unknown:
+        raise Undecided(f"the solver gave up after {TIMEOUT_MS // 1000} s", fix="ask about fewer args or candidates")
+    return bool(found == z3.sat)
+
+
+def plainest(world: ClassWorld, solver: z3.Solver) -> Launch | None:
+    """The first launch that meets the solver's formulas, args in order, each class tried in its order."""
+    if not is_possible(solver):
+        return None
+    model, fixed = solver.model(), []
+    for choices in world.choices:
+        for choice in choices:
+            if z3.is_true(model.eval(choice)):
+                fixed.append(choice)
+                break
+            if is_possible(solver, *fixed, choice):
+                model = solver.model()
+                fixed.append(choice)
+                break
+    return world.launch(model)
+
+
+def falls_back(world: ClassWorld, run: Answer) -> Bool:
+    """The policy selects a variant that reads a foldable 1."""
+    return world.exists(lambda i: z3.And(run.picks(i), world.falls_back(i)))
+
+
+def confirmed(variants: Sequence[Variant], launch: Launch, policy: Policy) -> Outcome:
+    """What the reference answers to a launch that the solver found, over the same candidates."""
+    return decide(Capture(tuple(variants)), launch, policy)
+
+
+def rivals(shape: Shape, variants: Sequence[Variant], policy: Policy) -> list[Variant]:
+    """The variants that some launch of the shape could be served by, in candidate order."""
+    world = ClassWorld.of(shape, variants)
+    rules = [policy.rules(s) for s in dict.fromkeys((*(p.rules for p in policy.passes), Strictness.RUNTIME_ONE))]
+    return [v for i, v in enumerate(variants) if any(world.is_placeable(i, r) for r in rules)]
+
+
+def pickers(world: ClassWorld, run: Answer, wanted: Bool) -> Iterator[tuple[int | None, Launch]]:
+    """Who serves the launches in which `wanted` holds: each candidate once (None: no selection), with a launch."""
+    solver = solver_for(world, wanted)
+    while is_possible(solver):
+        model = solver.model()
+        served = (i for i in range(len(world.variants)) if z3.is_true(model.eval(run.picks(i), model_completion=True)))
+        index = next(served, None)
+        yield index, world.launch(model)
+        solver.add(z3.Not(run.picks(index)) if index is not None else _selected(world, run))
+
+
+def _selected(world: ClassWorld, run: Answer) -> Bool:
+    return disj(run.picks(i) for i in range(len(world.variants)))
+
+
+def admitted(world: ClassWorld, index: int, policy: Policy) -> Bool:
+    """Some pass of the policy admits the candidate."""
+    return disj(world.admits(index, policy.rules(sweep.rules)) for sweep in policy.passes)

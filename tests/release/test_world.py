@@ -1,0 +1,85 @@
+"""The world of a given capture answers what the reference answers, launch class by launch class."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+import z3
+from foldproof.impl import Capture, Selection, decide, load_policy
+from foldproof.impl.policy import ZOO
+from foldproof.model.selection import answer
+from foldproof.props.generate import Shape as CaseShape
+from foldproof.props.generate import make_case, seeded
+from foldproof.release.shapes import Family
+from foldproof.release.solving import falls_back, is_possible, plainest, rivals, solver_for
+from foldproof.release.world import ClassWorld, with_args
+
+CASES = 10
+MOST = 24
+
+
+@pytest.mark.parametrize("policy", ZOO)
+@pytest.mark.parametrize("pinned", [True, False])
+def test_the_world_answers_as_the_reference(policy: str, pinned: bool) -> None:
+    rules, choose = load_policy(policy), seeded(len(policy) + pinned)
+    seen = set()
+    for number in range(CASES):
+        case = make_case(choose, CaseShape(candidates=4, args=3), str(number))
+        family = Family.of("k", case.capture.kernels)
+        if not family.variants:
+            continue
+        shape = family.own_shape(family.variants[number % len(family.variants)], pinned)
+        world = ClassWorld.of(shape, family.variants)
+        run = answer(world, rules)
+        terms = [run.missing, run.ambiguous, falls_back(world, run), *map(run.picks, range(len(family.variants)))]
+        launches = list(itertools.islice(itertools.product(*shape.classes), 0, None))
+        for args in launches[:: max(1, len(launches) // MOST)]:
+            launch = with_args(shape.base, args)
+            outcome = decide(Capture(family.variants), launch, rules)
+            values = [x for choices, arg, cls in zip(world.choices, args, shape.classes, strict=True)
+                      for x in ((c, z3.BoolVal(cls[i] == arg)) for i, c in enumerate(choices))]  # fmt: skip
+            got = [z3.is_true(z3.simplify(z3.substitute(term, *values))) for term in terms]
+            picked = outcome.index if isinstance(outcome, Selection) else None
+            code = None if isinstance(outcome, Selection) else outcome.code
+            fallback = isinstance(outcome, Selection) and outcome.is_fallback
+            wanted = [code == "MissingTritonVariant", code == "AmbiguousTritonVariant", fallback]
+            assert got == wanted + [i == picked for i in range(len(family.variants))], (launch, outcome)
+            seen.add(code or "selection")
+    assert {"selection", "MissingTritonVariant"} <= seen
+
+
+def test_rivals_leave_out_only_what_no_launch_of_the_shape_reaches() -> None:
+    choose, rules = seeded(3), load_policy("three-pass")
+    for number in range(CASES):
+        case = make_case(choose, CaseShape(candidates=4, args=2), str(number))
+        family = Family.of("k", case.capture.kernels)
+        for variant in family.variants:
+            shape = family.own_shape(variant)
+            kept = rivals(shape, family.variants, rules)
+            for args in itertools.product(*shape.classes):
+                launch = with_args(shape.base, args)
+                full = decide(Capture(family.variants), launch, rules)
+                if isinstance(full, Selection):
+                    assert full.variant in kept
+
+
+def test_the_plainest_launch_is_the_first_in_order() -> None:
+    choose, rules = seeded(5), load_policy("three-pass")
+    for number in range(CASES):
+        case = make_case(choose, CaseShape(candidates=3, args=3), str(number))
+        family = Family.of("k", case.capture.kernels)
+        if not family.variants:
+            continue
+        shape = family.own_shape(family.variants[0])
+        world = ClassWorld.of(shape, family.variants)
+        missing = answer(world, rules).missing
+        found = plainest(world, solver_for(world, missing))
+        first = next(
+            (args for args in itertools.product(*shape.classes)
+             if not isinstance(decide(Capture(family.variants), with_args(shape.base, args), rules), Selection)),
+            None,
+        )  # fmt: skip
+        assert (found is None) == (first is None)
+        assert found is None or found.args == first
+        assert is_possible(solver_for(world, missing)) == (first is not None)
