@@ -9,8 +9,8 @@ from foldproof.model.theorems import THEOREMS
 HEAD = """# The theorems
 
 One id and one sentence each, the same in the code, the reports and here. The formula is the function of that name in
-`model/statements.py`; the unbounded proof is its statement over `model/abstract.py`; the executable check is the function
-of that name in `props/checks.py`. The mutants named are those tried first to show that a proof is not vacuous.
+`model/statements.py`; the unbounded proof is its statement over `model/abstract.py`; the executable check is the
+function of that name in `props/checks.py`. The mutants named are tried first to show that a proof is not vacuous.
 """
 
 
