@@ -1,0 +1,24 @@
+"""Which tests are slow: whole files that take minutes on two cores. CI runs them in a step of their own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+SLOW_FILES = {
+    "symbolic/test_corpus_bits.py": "replays every pair of the bundled capture",
+    "symbolic/test_mutants.py": "replays two hundred mutants",
+    "symbolic/test_execution.py": "executes corpus launches against NumPy",
+    "gpu/test_kernels_compute.py": "runs every kernel in Triton's interpreter",
+    "gpu/test_build.py": "compiles with Triton",
+}
+"""The file, and why it takes long."""
+HERE = Path(__file__).resolve().parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test of a slow file."""
+    for item in items:
+        if item.path.is_relative_to(HERE) and item.path.relative_to(HERE).as_posix() in SLOW_FILES:
+            item.add_marker(pytest.mark.slow)
