@@ -10,6 +10,7 @@ from foldproof import __version__
 from foldproof.cli.bits import bits
 from foldproof.cli.capture import capture
 from foldproof.cli.check import check
+from foldproof.cli.coverage import coverage
 from foldproof.cli.exhaust import exhaust
 from foldproof.cli.explain import explain
 from foldproof.cli.fuzz import fuzz
@@ -40,7 +41,22 @@ def cli() -> None:
     """  # noqa: D301 (click reads the backspace as "keep these lines")
 
 
-for _verb in (check, prove, explain, policies, select, capture, bits, replay, report, fuzz, exhaust, serve, lint):
+for _verb in (
+    check,
+    prove,
+    explain,
+    policies,
+    select,
+    capture,
+    bits,
+    replay,
+    report,
+    fuzz,
+    exhaust,
+    serve,
+    lint,
+    coverage,
+):
     cli.add_command(_verb)
 
 

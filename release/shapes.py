@@ -13,6 +13,15 @@ from foldproof.release.world import Shape
 
 
 @dataclass(frozen=True, slots=True)
+class Switches:
+    """The switches that every variant of a function has on its param of one name; `annotated` is the type."""
+
+    nospec: bool
+    noalign: bool
+    annotated: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Family:
     """The variants of one function in candidate order, and the names that some of them read at run time."""
 
@@ -20,6 +29,7 @@ class Family:
     variants: tuple[Variant, ...]
     read: frozenset[str]
     _classes: dict[str, tuple[Arg, ...]] = field(default_factory=dict, compare=False, repr=False)
+    _switches: dict[str, Switches] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(cls, fn: str, variants: Iterable[Variant]) -> Family:
@@ -45,6 +55,15 @@ class Family:
         if name not in self._classes:
             self._classes[name] = _classes(name, self.variants)
         return self._classes[name]
+
+    def switches(self, name: str) -> Switches:
+        """The switches of a name that belong to the function: those of every variant that reads it."""
+        if name not in self._switches:
+            params = [p for v in self.variants for p in v.params if p.name == name]
+            annotated = params[0].type if params and all(p.annotated for p in params) else None
+            nospec, noalign = (bool(params) and all(getattr(p, s) for p in params) for s in ("nospec", "noalign"))
+            self._switches[name] = Switches(nospec, noalign, annotated)
+        return self._switches[name]
 
     def own_shape(self, variant: Variant, pinned: bool = True) -> Shape:
         """Every launch that names what the variant holds: its args by class, its constants, its options, its source.
