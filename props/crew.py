@@ -38,7 +38,7 @@ def in_order(
     scheduler cannot be reached or a shard ends every worker that takes it.
     """
     if scheduler:
-        yield from _windowed(task, shards, _Dask(scheduler))
+        yield from _windowed(task, shards, DaskPool(scheduler))
     elif workers > 1:
         yield from _windowed(task, shards, _Local(workers))
     else:
@@ -120,7 +120,7 @@ class _Local:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
 
-class _Dask:
+class DaskPool:
     """The workers of a Dask scheduler. They import foldproof, and find the selector under the same path."""
 
     def __init__(self, address: str) -> None:
@@ -139,17 +139,21 @@ class _Dask:
             raise NotRun("the scheduler has no workers", where=address, fix=f"start one with: dask worker {address}")
 
     def width(self) -> int:
+        """Threads of all workers."""
         threads: dict[str, int] = self._client.nthreads()
         return sum(threads.values())
 
     def submit(self, task: Callable[[Any], Any], shard: Any) -> Any:
+        """See `_Pool`."""
         return self._client.submit(task, shard, pure=False)
 
     def result(self, future: Any) -> Any:
+        """See `_Pool`."""
         try:
             return future.result()
         except self._lost as problem:
             raise _WorkerLostError(str(problem)) from None
 
     def close(self) -> None:
+        """Leave the scheduler; its workers stay."""
         self._client.close()
