@@ -31,7 +31,10 @@ def bench() -> Bench:
     return Bench(Size(2, 2))
 
 
-@pytest.mark.parametrize("policy", ZOO)
+QUICK = ("two-pass", "three-pass", "recommended")
+
+
+@pytest.mark.parametrize("policy", [p if p in QUICK else pytest.param(p, marks=pytest.mark.slow) for p in ZOO])
 def test_the_matrix_at_two_by_two(policy: str, bench: Bench) -> None:
     rules = load_policy(policy)
     asked = [q for q in questions(rules) if isinstance(q, Question)]

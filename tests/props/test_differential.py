@@ -23,9 +23,10 @@ def oracle() -> Oracle:
     return Oracle(POLICIES)
 
 
-def test_model_and_reference_agree_on_generated_cases(oracle: Oracle) -> None:
+@pytest.mark.parametrize("count", [150, pytest.param(2000, marks=pytest.mark.slow)])
+def test_model_and_reference_agree_on_generated_cases(oracle: Oracle, count: int) -> None:
     choose = seeded(20261201)
-    for number in range(450):
+    for number in range(count):
         case = make_case(choose, name=f"case {number}")
         assert disagreements(oracle, case) == []
 

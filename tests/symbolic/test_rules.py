@@ -226,6 +226,7 @@ PROVED = ("commute", "times-one", "fma-one", "plus-zero", "widen-narrow", "extre
 
 
 @pytest.mark.parametrize("rule", PROVED)
+@pytest.mark.slow
 def test_z3_proves_the_rule_for_all_fp16(rule: str) -> None:
     assert rule in RULES
     claim, *premises = claims()[rule]
