@@ -20,7 +20,7 @@ from foldproof.impl.errors import FoldproofError
 from foldproof.impl.policy import Policy
 from foldproof.impl.select import Selection
 from foldproof.impl.strictjson import MAX_BYTES, read_bytes
-from foldproof.model.matrix import MutantRow, Settled, matrix, mutant_matrix, with_lemmas
+from foldproof.model.matrix import CROSS_CHECK, EFFORT, MutantRow, Settled, matrix, mutant_matrix, with_lemmas
 from foldproof.model.scope import Size
 from foldproof.model.solvers import Decision, decide_text
 from foldproof.model.theorems import THEOREMS
@@ -43,7 +43,7 @@ def run_proof(  # noqa: PLR0913, PLR0917 (the whole of what is asked)
     policies: Sequence[Policy],
     theorems: Sequence[str],
     old: Policy | None,
-    cross: Size,
+    bounded: Size | None,
     mutated: Sequence[str],
     shown: Steps,
 ) -> Proof:
@@ -55,7 +55,9 @@ def run_proof(  # noqa: PLR0913, PLR0917 (the whole of what is asked)
         done.append(name)
         shown.at(len(done), name)
 
-    cells, lemmas = matrix(policies, theorems, old, cross, tick)
+    # A size that was asked for gets all the time it needs; the default one a counted effort.
+    cross, effort = bounded or CROSS_CHECK, 0 if bounded else EFFORT
+    cells, lemmas = matrix(policies, theorems, old, cross, tick, effort)
     shown.close()
     rows: list[MutantRow] = []
     by_name = {policy.name: policy for policy in policies}

@@ -86,7 +86,7 @@ def prove(  # noqa: PLR0913, PLR0917 (one parameter an option)
             chosen,
             asked,
             load_policy(old) if old else None,
-            bounded or Size(8, 8),
+            bounded,
             _mutated(names, mutants),
             shown,
         )

@@ -82,7 +82,7 @@ def unbounded(question: Question) -> Obligation:
     return Obligation(name, question.theorem.sentence, (*world.axioms, statement.premise), statement.conclusion)
 
 
-def settle(bench: Bench, question: Question, cross: Size | None) -> Settled:
+def settle(bench: Bench, question: Question, cross: Size | None, effort: int = EFFORT) -> Settled:
     """Refuted by the smallest counterexample; else proved unbounded by both solvers and cross-checked; else less."""
     started = perf_counter()
     verdict = ask(bench, question)
@@ -96,7 +96,7 @@ def settle(bench: Bench, question: Question, cross: Size | None) -> Settled:
     if verdict.status == Status.PROVED:
         verdict = _combined(verdict, decision)
     if verdict.status == Status.PROVED and cross is not None:
-        verdict = _cross_checked(bench, question, verdict, cross)
+        verdict = _cross_checked(bench, question, verdict, cross, effort)
     if verdict.status == Status.PROVED:
         killers = tuple(_killers(bench, question))
         verdict = msgspec.structs.replace(verdict, killed_by=killers)
@@ -115,7 +115,7 @@ def _combined(verdict: Verdict, decision: Decision) -> Verdict:
     return msgspec.structs.replace(verdict, status=Status.UNDECIDED, reason=said)
 
 
-def _cross_checked(bench: Bench, question: Question, verdict: Verdict, cross: Size) -> Verdict:
+def _cross_checked(bench: Bench, question: Question, verdict: Verdict, cross: Size, effort: int) -> Verdict:
     """The proof, cross-checked against the bounded formulas in the largest size that Z3's effort allows.
 
     Effort is counted by the solver, not by a clock, so that two runs say the same.
@@ -123,7 +123,7 @@ def _cross_checked(bench: Bench, question: Question, verdict: Verdict, cross: Si
     gave_up = ""
     for size in dict.fromkeys((cross, *(s for s in SMALLER if s.candidates < cross.candidates))):
         solver = refuting(bench, question, size)
-        solver.set("rlimit", EFFORT)
+        solver.set("rlimit", effort)
         found = str(solver.check())
         if found == "unsat":
             return msgspec.structs.replace(verdict, reason=f"also {size}{gave_up}")
@@ -180,9 +180,11 @@ def _bench() -> Bench:
     return _BENCH[0]
 
 
-def _settle_policy(policy: Policy, theorems: Sequence[str], old: Policy | None, cross: Size | None) -> list[Settled]:
+def _settle_policy(
+    policy: Policy, theorems: Sequence[str], old: Policy | None, cross: Size | None, effort: int
+) -> list[Settled]:
     asked = questions(policy, theorems, old)
-    return [settle(_bench(), q, cross) if isinstance(q, Question) else Settled(q) for q in asked]
+    return [settle(_bench(), q, cross, effort) if isinstance(q, Question) else Settled(q) for q in asked]
 
 
 def _mutants_of(policy: Policy, names: tuple[str, ...], theorems: Sequence[str]) -> list[MutantRow]:
@@ -194,22 +196,23 @@ def _decide(obligation: tuple[str, str, str]) -> Decision:
     return decide_text(*obligation)
 
 
-def matrix(
+def matrix(  # noqa: PLR0913, PLR0917 (the whole of what is asked)
     policies: Sequence[Policy],
     theorems: Sequence[str] = (),
     old: Policy | None = None,
     cross: Size | None = CROSS_CHECK,
     tick: Tick = lambda _: None,
+    effort: int = EFFORT,
 ) -> tuple[list[Settled], list[tuple[str, Decision]]]:
     """Every cell of the matrix, and each lemma's script with both solvers' answers. Runs on all cores.
 
-    `tick` is told the name of each policy, and "lemmas", as it is done.
+    `tick` is told the name of each policy, and "lemmas", as it is done. `effort` bounds each cross-check, 0 does not.
     """
     scripts = [(o.name, o.says, o.smt2()) for o in lemmas(policies)]
     with ProcessPoolExecutor(os.cpu_count() or 1, mp_context=get_context("spawn")) as pool:
         # The policies with most to choose take longest, so they start first.
         heaviest = sorted(policies, key=lambda p: -sum(len(s.choose) + len(s.refuse) for s in p.passes))
-        jobs = {pool.submit(_settle_policy, p, theorems, old, cross): p.name for p in heaviest}
+        jobs = {pool.submit(_settle_policy, p, theorems, old, cross, effort): p.name for p in heaviest}
         decided = pool.map(_decide, scripts, chunksize=16)
         for job in as_completed(jobs):
             tick(jobs[job])
