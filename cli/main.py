@@ -11,6 +11,7 @@ from foldproof.cli.bits import bits
 from foldproof.cli.capture import capture
 from foldproof.cli.check import check
 from foldproof.cli.coverage import coverage
+from foldproof.cli.diff import diff
 from foldproof.cli.exhaust import exhaust
 from foldproof.cli.explain import explain
 from foldproof.cli.fuzz import fuzz
@@ -56,6 +57,7 @@ for _verb in (
     serve,
     lint,
     coverage,
+    diff,
 ):
     cli.add_command(_verb)
 

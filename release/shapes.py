@@ -9,6 +9,7 @@ from foldproof.impl.batch.classes import NARROWED, ArgShape, classes_of
 from foldproof.impl.capture import INT_TYPES, Variant
 from foldproof.impl.launch import Arg, Kind, Launch
 from foldproof.impl.rules import STRICTEST_FIRST, Rules, arg_refusal
+from foldproof.model.terms import OPTIONS
 from foldproof.release.world import Shape
 
 
@@ -78,6 +79,16 @@ class Family:
         base = Launch(self.fn, first, consts, *options, variant.source) if pinned else Launch(self.fn, first)
         return Shape(base, classes)
 
+    def open_shapes(self) -> Iterator[Shape]:
+        """Every launch of the function: a shape for each set of args, with all that a launch may say or leave out."""
+        for names in self.signatures():
+            held = sorted({name for v in self.variants for name in v.consts} - set(names))
+            consts = tuple((n, tuple(dict.fromkeys(v.consts[n] for v in self.variants if n in v.consts))) for n in held)
+            options = tuple((name, _values(name, self.variants)) for name in (*OPTIONS, "source"))
+            classes = tuple(self.classes(name) for name in names)
+            base = Launch(self.fn, tuple(found[0] for found in classes))
+            yield Shape(base, classes, consts, tuple(pair for pair in options if pair[1]))
+
     def signatures(self) -> Iterator[tuple[str, ...]]:
         """The sets of arg names under which the variants are launched, each once, sorted."""
         yield from dict.fromkeys(tuple(sorted(self.names(v))) for v in self.variants)
@@ -101,6 +112,18 @@ def own_class(variant: Variant, classes: Iterable[Arg], rules: Iterable[Rules] =
             if arg_refusal(arg, param, const, one) is None:
                 return arg
     return known[0]
+
+
+UNKNOWN: dict[str, object] = {"num_warps": 1 << 20, "num_stages": 1 << 20, "arch": "another", "source": "another"}
+"""A value that no variant records: pinning it refuses all that record one."""
+
+
+def _values(name: str, variants: Iterable[Variant]) -> tuple[object, ...]:
+    """What a launch may pin an option to so that it makes a difference: each recorded value, and one unrecorded."""
+    recorded = dict.fromkeys(value for v in variants if (value := getattr(v, name)) not in (None, 0) or value is False)
+    if not recorded:
+        return ()
+    return (*recorded, UNKNOWN[name]) if name in UNKNOWN else (True, False)
 
 
 def _classes(name: str, variants: Iterable[Variant]) -> tuple[Arg, ...]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
+import msgspec
 import z3
 from foldproof.impl.capture import Const, Param, Variant
 from foldproof.impl.choose import is_held
@@ -38,11 +39,14 @@ class Shape:
     """Every launch that a question is about: what they share, and for each arg the classes it may have.
 
     `base` gives names, constants, options and source; `classes[j]` holds one arg for each class of arg j, the
-    plainest first.
+    plainest first. `consts` and `options` are what a launch may say besides: a constant with one of its values or
+    not at all, an option (or "source") likewise.
     """
 
     base: Launch
     classes: tuple[tuple[Arg, ...], ...]
+    consts: tuple[tuple[str, tuple[Const, ...]], ...] = ()
+    options: tuple[tuple[str, tuple[object, ...]], ...] = ()
 
     @property
     def size(self) -> int:
@@ -61,6 +65,8 @@ class ClassWorld:
     variants: tuple[Variant, ...]
     prefix: str = ""
     choices: tuple[tuple[Bool, ...], ...] = ()
+    says: tuple[tuple[tuple[Const | object | None, Bool], ...], ...] = ()
+    """For each constant and each option of the shape what the launch may say of it; None: nothing."""
     _cache: dict[tuple[object, ...], Any] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
@@ -69,16 +75,22 @@ class ClassWorld:
         choices = tuple(
             tuple(z3.Bool(f"{prefix}{j}.{c}") for c in range(len(classes))) for j, classes in enumerate(shape.classes)
         )
-        return cls(shape, tuple(variants), prefix, choices)
+        values = [list(known) for _, known in (*shape.consts, *shape.options)]
+        says = tuple(
+            tuple((value, z3.Bool(f"{prefix}s{k}.{v}")) for v, value in enumerate((None, *known)))
+            for k, known in enumerate(values)
+        )
+        return cls(shape, tuple(variants), prefix, choices, says)
 
     def with_variants(self, variants: Iterable[Variant]) -> ClassWorld:
         """Other candidates for the same launches: the variables are the same, so that answers can be compared."""
-        return ClassWorld(self.shape, tuple(variants), self.prefix, self.choices)
+        return ClassWorld(self.shape, tuple(variants), self.prefix, self.choices, self.says)
 
     @property
     def well_formed(self) -> Bool:
-        """Each arg has exactly one class."""
-        return conj(z3.PbEq([(choice, 1) for choice in arg], 1) for arg in self.choices)
+        """Each arg has exactly one class, and of each constant and option one thing is said, or nothing."""
+        groups = [*self.choices, *(tuple(said for _, said in one) for one in self.says)]
+        return conj(z3.PbEq([(choice, 1) for choice in group], 1) for group in groups)
 
     def launch(self, model: z3.ModelRef) -> Launch:
         """The launch that a model speaks of."""
@@ -86,14 +98,14 @@ class ClassWorld:
         for classes, choices in zip(self.shape.classes, self.choices, strict=True):
             picked = next((c for c, x in enumerate(choices) if z3.is_true(model.eval(x))), 0)
             args.append(classes[picked])
-        return with_args(self.shape.base, args)
-
-    def is_launch(self, launch: Launch) -> Bool:
-        """The launch is this one (of those of the shape)."""
-        parts = []
-        for arg, classes, choices in zip(launch.args, self.shape.classes, self.choices, strict=True):
-            parts.append(choices[classes.index(arg)])
-        return conj(parts)
+        said = [next((v for v, x in one if z3.is_true(model.eval(x))), None) for one in self.says]
+        names = [name for name, _ in (*self.shape.consts, *self.shape.options)]
+        pairs = list(zip(names, said, strict=True))
+        count = len(self.shape.consts)
+        consts = {name: value for name, value in pairs[:count] if value is not None}
+        launch = with_args(self.shape.base, args)
+        launch = msgspec.structs.replace(launch, consts={**launch.consts, **consts})
+        return msgspec.structs.replace(launch, **dict(pairs[count:]))
 
     def _kept(self, key: tuple[object, ...], build: Callable[[], T]) -> T:
         if key not in self._cache:
@@ -183,7 +195,7 @@ class ClassWorld:
     def _admits(self, index: int, rules: Rules) -> Bool:
         if not self.is_placeable(index, rules):
             return FALSE
-        parts = []
+        parts = [z3.Not(x) for x in self._refused(index, rules)]
         for j, param, const in self.places(index):
             part = self.where(lambda arg, p=param, c=const: arg_refusal(arg, p, c, rules) is None, j)  # type: ignore[misc]
             if z3.is_false(part):
@@ -191,6 +203,19 @@ class ClassWorld:
             if not z3.is_true(part):
                 parts.append(part)
         return conj(parts)
+
+    def _refused(self, index: int, rules: Rules) -> list[Bool]:
+        """What the launch must not say for the candidate to be admissible."""
+        variant, count = self.variants[index], len(self.shape.consts)
+        refused = []
+        for (name, _), said in zip(self.shape.consts, self.says[:count], strict=True):
+            refused += [x for value, x in said if value is not None and variant.consts.get(name) != value]
+        for (name, _), said in zip(self.shape.options, self.says[count:], strict=True):
+            for value, x in said:
+                launch = msgspec.structs.replace(self.shape.base, **{name: value})
+                if any(r.reason in (Reason.OPTION, Reason.SOURCE) for r in refusals(variant, launch, rules)):
+                    refused.append(x)
+        return refused
 
     def is_placeable(self, index: int, rules: Rules) -> bool:
         """Whether nothing but the classes of the args can refuse the candidate."""
@@ -266,10 +291,12 @@ class ClassWorld:
     def differs_in_free(self, one: int, other: int) -> Bool:
         """Some constant that the launch names neither as const nor as arg differs, or is absent in one."""
         named = {arg.name for arg in self.shape.base.args} | set(self.shape.base.consts)
-        free = [
-            {name: const for name, const in self.variants[i].consts.items() if name not in named} for i in (one, other)
-        ]
-        return z3.BoolVal(free[0] != free[1])
+        a, b = (self.variants[i].consts for i in (one, other))
+        odd = {name for name in {*a, *b} - named if a.get(name) != b.get(name)}
+        open_ = {name: said[0][1] for (name, _), said in zip(self.shape.consts, self.says, strict=False)}
+        if odd - set(open_):
+            return TRUE
+        return disj(open_[name] for name in sorted(odd))
 
     def same_options(self, one: int, other: int, names: Iterable[str] = OPTIONS) -> Bool:
         """Each of the options is equal in both."""
@@ -286,7 +313,7 @@ class ClassWorld:
         raise NotImplementedError(f"T04 of candidate {index} is a theorem of the model")
 
     def other_source(self, index: int) -> Bool:
-        """The candidate and the launch both say a source, and not the same."""
+        """The candidate and the launch both say a source, and not the same (in a shape that leaves none open)."""
         return z3.BoolVal(source_refusal(self.variants[index].source, self.shape.base.source) is not None)
 
     def warned(self, index: int) -> Bool:

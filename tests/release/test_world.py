@@ -83,3 +83,32 @@ def test_the_plainest_launch_is_the_first_in_order() -> None:
         assert (found is None) == (first is None)
         assert found is None or found.args == first
         assert is_possible(solver_for(world, missing)) == (first is not None)
+
+
+@pytest.mark.parametrize("policy", ["three-pass", "recommended", "exact-pinned"])
+def test_an_open_shape_says_what_the_reference_says_of_every_naming_and_pinning(policy: str) -> None:
+    rules, choose, seen = load_policy(policy), seeded(len(policy)), set()
+    for number in range(2 * CASES):
+        case = make_case(choose, CaseShape(candidates=4, args=2), str(number))
+        family = Family.of("k", case.capture.kernels)
+        for shape in family.open_shapes() if family.variants else ():
+            world = ClassWorld.of(shape, family.variants)
+            run = answer(world, rules)
+            terms = [run.missing, run.ambiguous, *map(run.picks, range(len(family.variants)))]
+            groups = [*world.choices, *(tuple(x for _, x in one) for one in world.says)]
+            for _ in range(8):
+                values = []
+                for group in groups:
+                    chosen = choose(group)
+                    values += [(x, z3.BoolVal(x is chosen)) for x in group]
+                solver = solver_for(world, *(x if z3.is_true(value) else z3.Not(x) for x, value in values))
+                assert is_possible(solver)
+                launch = world.launch(solver.model())
+                outcome = decide(Capture(family.variants), launch, rules)
+                got = [z3.is_true(z3.simplify(z3.substitute(term, *values))) for term in terms]
+                picked = outcome.index if isinstance(outcome, Selection) else None
+                code = "" if isinstance(outcome, Selection) else outcome.code
+                wanted = [code == "MissingTritonVariant", code == "AmbiguousTritonVariant"]
+                assert got == wanted + [i == picked for i in range(len(family.variants))], (launch, outcome)
+                seen.add(code)
+    assert {"", "MissingTritonVariant"} <= seen

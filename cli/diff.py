@@ -1,0 +1,157 @@
+"""`foldproof diff`: what a release changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import click
+from foldproof.cli.coverage import launch_text
+from foldproof.cli.release import say_json, schema_option, show_some
+from foldproof.cli.ui import say, show_table, steps
+from foldproof.impl.capture import load_capture
+from foldproof.impl.cases import case_from
+from foldproof.impl.explain import case_table
+from foldproof.impl.external.answers import SelectorError
+from foldproof.impl.policy import load_policy
+from foldproof.impl.select import Refused
+from foldproof.release.capture_diff import CaptureDiff, capture_diff, digests
+from foldproof.release.diff import (
+    DiffResult,
+    RegionRow,
+    derived,
+    kind_of_both,
+    of_captures,
+    of_policies,
+    of_selectors,
+    opened,
+)
+from foldproof.release.launches import read_launches
+from foldproof.release.policy_diff import policy_diff
+from foldproof.release.selector_diff import selector_diff
+
+EXIT_DIFFERENT, EXIT_NOT_RUN = 1, 3
+EXAMPLE = """\b
+Examples:
+  foldproof diff two-pass three-pass
+  foldproof diff old-capture new-capture --launches trace.ndjson
+  foldproof diff ./selector-1.0 ./selector-1.1 --seconds 60"""
+
+
+@click.command(epilog=EXAMPLE)
+@click.argument("old")
+@click.argument("new")
+@click.option("--launches", type=click.Path(path_type=Path), help="Captures: launches (as coverage reads them).")
+@click.option("--policy", default="three-pass", show_default=True, help="Captures: the policy that selects.")
+@click.option("--seconds", type=click.FloatRange(min=0), default=10.0, show_default=True, help="Selectors: campaign.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Selectors: of the campaign.")
+@click.option("--timeout", type=click.FloatRange(min=0.01), default=5.0, show_default=True, help="Selectors: seconds.")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@schema_option(DiffResult)
+def diff(  # noqa: PLR0913, PLR0917 (one parameter an option)
+    old: str,
+    new: str,
+    launches: Path | None,
+    policy: str,
+    seconds: float,
+    seed: int,
+    timeout: float,
+    form: Literal["text", "json"],
+) -> int:
+    """Show what changes from OLD to NEW: two policies, two selectors (a policy may stand for one), or two captures.
+
+    Policies are compared by proof: a minimal list of regions, each with its smallest example. Selectors by every
+    case of small universes and a campaign. Captures by variant, by launch, and by a proof for each function. Exit 0
+    for no difference, 1 for differences, 3 if a selector does not start.
+    """
+    kind = kind_of_both(old, new)
+    if kind == "policy":
+        one, other = load_policy(old), load_policy(new)
+        result = of_policies(one, other, policy_diff(one, other))
+    elif kind == "selector":
+        try:
+            with opened(old, timeout) as before, opened(new, timeout) as after, steps() as shown:
+                shown.step("cases", 1)
+                found = selector_diff(before, after, seconds, seed, lambda done: shown.at(0, f"{done} cases"))
+        except SelectorError as problem:
+            click.echo(f"foldproof: {problem.code}: {problem}", err=True)
+            return EXIT_NOT_RUN
+        result = of_selectors(old, new, found)
+    else:
+        result = _captures(old, new, launches, policy)
+    if form == "json":
+        say_json(result)
+    else:
+        _show(result)
+    return EXIT_DIFFERENT if result.different else 0
+
+
+def _captures(old: str, new: str, launches: Path | None, policy: str) -> DiffResult:
+    one, other = load_capture(old), load_capture(new)
+    given = read_launches(launches, one) if launches is not None else derived(one, other)
+    sides = (one, digests(Path(old), one)), (other, digests(Path(new), other))
+    return of_captures(old, new, capture_diff(*sides, given, load_policy(policy)))
+
+
+def _show(result: DiffResult) -> None:
+    for proof in result.proofs:
+        if proof.verdict == "proved" and proof.old == result.old:
+            say(f"{proof.theorem} proved ({proof.scope}): equal on everything {proof.old} served: {proof.sentence}")
+        elif proof.old == result.old:
+            say(f"{proof.theorem} {proof.verdict}: {proof.new} does not keep all that {proof.old} selected")
+    for region in result.regions:
+        _show_region(result, region)
+    for line in result.also:
+        say(f"\nbesides selecting: {line}")
+    if result.compared is not None:
+        done = result.compared
+        say(
+            f"\n{done.exhaustive_cases} cases exhausted ({'; '.join(done.exhausted)}), {done.campaign_cases} more from "
+            f"seed {done.seed}: {done.differences} differ"
+        )
+    if result.captures is not None:
+        _show_captures(result.captures)
+    _show_verdict(result)
+
+
+def _show_verdict(result: DiffResult) -> None:
+    if result.different:
+        what = f"{len(result.regions)} regions" if result.regions else "differences"
+        tail = f" (whole in {result.scope})" if result.kind == "policy" else ""
+        say(f"{result.old} and {result.new}: {what}{tail}", style="bold red")
+    else:
+        say(f"{result.old} and {result.new}: no difference in {result.scope}", style="bold green")
+
+
+def _show_region(result: DiffResult, region: RegionRow) -> None:
+    changes = ", ".join(f"{was} to {now}" for was, now in region.changes)
+    say(f"\n{region.id}: {region.says}", style="bold")
+    say(f"  from {result.old} to {result.new}: {changes}")
+    for fact in region.always:
+        say(f"  always: {fact}")
+    case = case_from(region.example)
+    show_table(*case_table(case, Refused("", "")))
+    say(f"  {result.old}: {region.old_answer}\n  {result.new}: {region.new_answer}")
+
+
+def _show_captures(found: CaptureDiff) -> None:
+    for title, variants in (("added", found.added), ("removed", found.removed)):
+        show_some(("function", "hash", "what"), [(r.fn, r.hash, r.says) for r in variants], title)
+    code = [(c.fn, c.old, c.new, "cubins differ" if c.known else "hashes differ") for c in found.code_only]
+    show_some(("function", "old", "new", ""), code, "changed in code only")
+    if found.reordered:
+        say(f"other candidate order: {', '.join(found.reordered)}")
+    changed = [(c.fn, c.launches, c.old, c.new, c.bytes, launch_text(c.launch)) for c in found.launches]
+    show_some(("function", "launches", "old", "new", "bytes", "launch"), changed, "launches whose answer changes", 12)
+    proved = [f for f in found.functions if f.proved and not f.untouched]
+    if proved:
+        names = ", ".join(f.fn for f in proved)
+        say(f"proved: every launch that the old capture serves gets the same variant, for {names}", style="green")
+    rows = [
+        (c.fn, c.old, c.new or "no variant", c.new_ends, launch_text(c.launch))
+        for f in found.functions
+        for c in f.changes
+    ]
+    show_some(("function", "old", "new", "ends", "for example"), rows, "served by another variant (by proof)", 20)
+    same = sum(f.untouched for f in found.functions)
+    say(f"{same} of {len(found.functions)} functions untouched; {found.launch_classes} launch classes compared")
