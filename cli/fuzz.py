@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from foldproof.cli.hunt import examine, hunt_mutants, show_functions
 from foldproof.cli.ui import Steps, console, say, show_table, steps
 from foldproof.impl.capture import load_capture
 from foldproof.impl.external.answers import Selector, SelectorError
@@ -19,6 +20,7 @@ from foldproof.props.example_patch import example_patch
 from foldproof.props.fuzz_record import FuzzRecord, verdict_line
 from foldproof.props.fuzz_result import Campaign, to_record
 from foldproof.props.fuzz_run import Done, Plan, run
+from foldproof.props.mutation import SECONDS as MUTANT_SECONDS
 from foldproof.props.pin import case_file, recheck
 from foldproof.reports.write import write_folder
 
@@ -27,7 +29,7 @@ DEFAULT_SECONDS = 10.0
 SHOWN_CELLS = 6
 _PATH = click.Path(path_type=Path)
 OPTIONS: tuple[Callable[[Any], Any], ...] = (
-    click.option("--selector", required=True, help="The selector: a command, or the path of a library (.so)."),
+    click.option("--selector", default="", help="The selector: a command, or the path of a library (.so)."),
     click.option("--against", default="three-pass", show_default=True, help="A policy of the zoo, or a TOML file."),
     click.option("--seconds", type=click.FloatRange(min=0), help="Time budget; 10 unless --rounds says how much."),
     click.option("--rounds", type=click.IntRange(min=1), help="Rounds to run: the same work each time."),
@@ -39,6 +41,8 @@ OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option("--replay", type=_PATH, help="Ask for the cases of this file, and nothing else."),
     click.option("-x", "--exitfirst", is_flag=True, help="Stop at the first finding."),
     click.option("--example", metavar="FILE::TEST", help="Write example.patch: the finding as @example of the test."),
+    click.option("--functions", is_flag=True, help="Say what each function of --capture leaves open, by policy."),
+    click.option("--mutants", is_flag=True, help="Hunt the mutants of --against instead of a selector."),
     click.option("--timeout", type=click.FloatRange(min=0.01), default=TIMEOUT_S, show_default=True, help="Seconds."),
     click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Local processes."),
     click.option("--scheduler", default="", help="Dask scheduler (tcp://...) whose workers do the rounds."),
@@ -62,6 +66,13 @@ def fuzz(**chosen: Any) -> int:
     3 if the selector or the scheduler does not start.
     """
     policy, spec = load_policy(chosen["against"]), SelectorSpec(chosen["selector"], chosen["timeout"])
+    if chosen["functions"] and not chosen["capture"]:
+        raise click.UsageError("--functions needs --capture")
+    if chosen["mutants"]:
+        each = MUTANT_SECONDS if chosen["seconds"] is None else chosen["seconds"]
+        return hunt_mutants(policy, chosen["seed"], each, chosen["out"])
+    if not chosen["selector"]:
+        raise click.UsageError("name the selector with --selector")
     try:
         with spec.open() as selector:
             if chosen["replay"] is not None:
@@ -102,9 +113,12 @@ def _campaign(spec: SelectorSpec, selector: Selector, policy: Policy, chosen: di
     record, files = to_record(Campaign(plan, done, selector.name, selector.kinds, reached, again, *words, stray))
     if chosen["example"] and done.findings:
         files["example.patch"] = example_patch(chosen["example"], done.findings[0].case).encode()
-    write_folder(chosen["out"], files | {"fuzz.json": record.as_json()})
+    functions, more = examine(capture) if capture and chosen["functions"] else ((), {})
+    write_folder(chosen["out"], files | more | {"fuzz.json": record.as_json()})
     if folder:
         write_folder(folder, _remembered(corpus, key, plan, done))
+    if functions:
+        show_functions(functions)
     _show(record, chosen["out"], "example.patch" in files)
     return record.exit_code
 

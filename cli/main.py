@@ -7,6 +7,7 @@ import sys
 
 import click
 from foldproof import __version__
+from foldproof.cli.bench import bench
 from foldproof.cli.bits import bits
 from foldproof.cli.capture import capture
 from foldproof.cli.check import check
@@ -55,6 +56,7 @@ for _verb in (
     fuzz,
     exhaust,
     serve,
+    bench,
     lint,
     coverage,
     diff,
