@@ -63,7 +63,7 @@ def coverage(  # noqa: PLR0913, PLR0917 (one parameter an option)
         given, said = (Counted(d.launch) for d in derive(loaded)), "launches derived from its variants"
     result = covered(loaded, given, rules, strict=strict, names=(str(capture), said), reachable=shown)
     if needs_out is not None:
-        _write(needs_out, result.needs)
+        write_needs(needs_out, result.needs)
     if form == "json":
         say_json(result)
     else:
@@ -71,7 +71,8 @@ def coverage(  # noqa: PLR0913, PLR0917 (one parameter an option)
     return int(not result.complete and (strict or not all(one.complete for one in shown)))
 
 
-def _write(path: Path, value: dict[str, Any]) -> None:
+def write_needs(path: Path, value: dict[str, Any]) -> None:
+    """Write a needs file, whole or not at all."""
     write_folder(path.parent, {path.name: msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n"})
 
 

@@ -23,6 +23,7 @@ from foldproof.cli.replay import replay
 from foldproof.cli.report import report
 from foldproof.cli.select import select
 from foldproof.cli.serve import serve
+from foldproof.cli.watch import watch
 from foldproof.impl.errors import FoldproofError
 
 EXIT_OK, EXIT_REFUTED, EXIT_BAD_INPUT, EXIT_UNDECIDED = 0, 1, 2, 3
@@ -60,6 +61,7 @@ for _verb in (
     lint,
     coverage,
     diff,
+    watch,
 ):
     cli.add_command(_verb)
 

@@ -1,0 +1,275 @@
+"""An engine's log read back: the lines of fallbacks and of missing variants become launches with counts.
+
+The default patterns are those of the public project, which are also what `impl.select` writes. A missing variant
+dumps its launch, a line an argument; what such a line may look like is said in docs/reference/release.md.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from foldproof.impl.capture import Capture
+from foldproof.impl.errors import FoldproofError, one_line
+from foldproof.impl.launch import Arg, Kind, Launch, launch_from
+from foldproof.release.classes import class_key
+from foldproof.release.launches import Counted
+from foldproof.release.shapes import Family, own_class
+from foldproof.release.world import with_args
+
+FALLBACK = (
+    r"aot: (?P<fn>\S+) runs variant (?P<hash>[^\s,]+), its 1 read at runtime"
+    r"(?: \([^)]*\))?(?:: (?P<ones>[\w$.]+(?:, [\w$.]+)*))?"
+)
+MISSING = r"no captured Triton variant of (?P<fn>\S+) for this launch:"
+MOST_LINE = 1 << 20
+_ITEM = re.compile(r"(?:^|\s)(?P<what>arg|const|option) (?P<name>\S+?)\s*[:=]\s*(?P<value>.+?)\s*$")
+_BARE = re.compile(r"^\s+(?P<name>[A-Za-z_$][\w$]*)\s*[:=]\s*(?P<value>.+?)\s*$")
+_SOURCE = re.compile(r"(?:^|\s)source: (?P<value>\S+)\s*$")
+_POINTER = re.compile(r"(?P<type>\*[\w]+)(?P<rest>.*)")
+_NUMBER = re.compile(r"(?P<kind>i32|i64|u64)\s*[=(: ]\s*(?P<value>-?\d+)\)?")
+_FLOAT = re.compile(r"(?:fp32|f32)(?:\s*bits)?\s*[=(: ]?\s*(?P<bits>0x[0-9a-fA-F]+|\d+)?\)?")
+_BOOL = re.compile(r"(?:u1|bool)\s*[=(: ]\s*(?P<value>[Tt]rue|[Ff]alse|0|1)\)?")
+_CONST = re.compile(r"(?P<kind>int|f32|bool|str|none)\b\s*(?P<value>.*)")
+
+
+class Fallback(msgspec.Struct, frozen=True):
+    """How often one variant read its 1s at run time: the function, the hash, the args where the line names them."""
+
+    fn: str
+    hash: str
+    ones: tuple[str, ...]
+    count: int
+    first_line: int
+    last_line: int
+
+
+class Missed(msgspec.Struct, frozen=True):
+    """How often one launch class found no variant, and where it was first and last seen."""
+
+    launch: Launch
+    count: int
+    first_line: int
+    last_line: int
+
+
+class LogEvents(msgspec.Struct, frozen=True):
+    """What a log holds. `unread` are dumps of a miss that name no launch that could be read, by their first line."""
+
+    lines: int
+    fallbacks: tuple[Fallback, ...]
+    misses: tuple[Missed, ...]
+    unread: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Reader:
+    """Takes a log a line at a time; `events` is what it holds so far."""
+
+    fallback: re.Pattern[str]
+    missing: re.Pattern[str]
+    lines: int = 0
+    _fallbacks: dict[tuple[str, str, tuple[str, ...]], list[int]] = field(default_factory=dict)
+    _misses: dict[tuple[object, ...], tuple[Launch, list[int]]] = field(default_factory=dict)
+    _unread: list[str] = field(default_factory=list)
+    _open: dict[str, Any] | None = None
+    _open_at: int = 0
+
+    def take(self, line: str) -> None:
+        """The next line."""
+        self.lines += 1
+        if self._open is not None:
+            if self._continues(line):
+                return
+            self._close()
+        if match := self.fallback.search(line):
+            named = match.groupdict()
+            ones = tuple((named.get("ones") or "").split(", ")) if named.get("ones") else ()
+            seen = self._fallbacks.setdefault((named["fn"], named.get("hash") or "", ones), [0, self.lines, 0])
+            seen[0], seen[2] = seen[0] + 1, self.lines
+        elif match := self.missing.search(line):
+            self._open, self._open_at = {"fn": match["fn"], "args": [], "consts": {}}, self.lines
+
+    def _continues(self, line: str) -> bool:
+        """Whether the line belongs to the dump that is open; if so, what it says is kept."""
+        assert self._open is not None
+        if match := _SOURCE.search(line):
+            self._open["source"] = match["value"]
+            return True
+        match = _ITEM.search(line) or _BARE.match(line)
+        if match is None:
+            return False
+        what, value = match.groupdict().get("what") or "arg", match["value"]
+        # An indented line of something else ends the dump; a line that says "arg" belongs to it, understood or not.
+        if "what" not in match.groupdict() and arg_json(value)["kind"] not in tuple(Kind):
+            return False
+        if what == "const":
+            self._open["consts"][match["name"]] = const_json(value)
+        elif what == "option":
+            self._open[match["name"]] = option_json(value)
+        else:
+            self._open["args"].append({"name": match["name"], **arg_json(value)})
+        return True
+
+    def _close(self) -> None:
+        value, self._open = self._open, None
+        try:
+            launch = launch_from(value)
+        except FoldproofError as problem:
+            self._unread.append(f"line {self._open_at}: {problem}")
+            return
+        _, seen = self._misses.setdefault(class_key(launch), (launch, [0, self._open_at, 0]))
+        seen[0], seen[2] = seen[0] + 1, self._open_at
+
+    def events(self) -> LogEvents:
+        """What was read so far, the most frequent first. A dump that is still open is closed."""
+        if self._open is not None:
+            self._close()
+        fallbacks = [Fallback(*key, *seen) for key, seen in self._fallbacks.items()]
+        misses = [Missed(launch, *seen) for launch, seen in self._misses.values()]
+        return LogEvents(
+            self.lines,
+            tuple(sorted(fallbacks, key=lambda f: -f.count)),
+            tuple(sorted(misses, key=lambda m: -m.count)),
+            tuple(self._unread),
+        )
+
+
+def arg_json(value: str) -> dict[str, Any]:
+    """An arg of a dump as a launch has it; what is not understood becomes a kind that `launch_from` refuses."""
+    if match := _POINTER.match(value):
+        return {"kind": "ptr", "type": match["type"], **_address(match["rest"])}
+    if match := _NUMBER.match(value):
+        return {"kind": match["kind"], "value": int(match["value"])}
+    if match := _BOOL.match(value):
+        return {"kind": "u1", "value": match["value"] in ("True", "true", "1")}
+    if match := _FLOAT.match(value):
+        return {"kind": "fp32", "bits": int(match["bits"] or "0", 0)}
+    if value.lower() == "none":
+        return {"kind": "none"}
+    if re.fullmatch(r"-?\d+", value):
+        number = int(value)
+        kind = "i32" if -(2**31) <= number < 2**31 else "i64" if number < 2**63 else "u64"
+        return {"kind": kind, "value": number}
+    return {"kind": one_line(value)}
+
+
+def _address(rest: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if match := re.search(r"0x[0-9a-fA-F]+", rest):
+        found["addr"] = match[0]
+    else:
+        unaligned = re.search(
+            r"unaligned|misaligned|(?:align16|div16|aligned)\s*[=:]\s*(?:false|0)", rest, re.IGNORECASE
+        )
+        found["addr"] = "0x1004" if unaligned or not re.search(r"align|div16", rest, re.IGNORECASE) else "0x1000"
+    if match := re.search(r"(\d+) bytes", rest):
+        found["bytes"] = int(match[1])
+    return found
+
+
+def const_json(value: str) -> dict[str, Any]:
+    """A constant of a dump: `int 64`, `bool True`, `f32 1065353216`, `str x`, `none`, or a bare int, bool or text."""
+    if match := _CONST.match(value):
+        kind, said = match["kind"], match["value"].strip(" =:()")
+        if kind == "none":
+            return {"none": True}
+        if kind == "bool":
+            return {"bool": said in ("True", "true", "1")}
+        if kind == "str":
+            return {"str": said}
+        if re.fullmatch(r"-?\d+", said):
+            return {kind: int(said)}
+    if re.fullmatch(r"-?\d+", value):
+        return {"int": int(value)}
+    if value in ("True", "False", "true", "false"):
+        return {"bool": value in ("True", "true")}
+    return {"none": True} if value == "None" else {"str": value}
+
+
+def option_json(value: str) -> Any:
+    """The value of a pinned option."""
+    if value in ("True", "False"):
+        return value == "True"
+    return int(value) if re.fullmatch(r"\d+", value) else value
+
+
+def pattern(text: str, needs: Sequence[str], option: str) -> re.Pattern[str]:
+    """A pattern of the user's. Raises `FoldproofError` where it is none, or lacks a group that is needed."""
+    try:
+        found = re.compile(text)
+    except re.error as problem:
+        raise FoldproofError(
+            f"is no pattern: {problem}", where=option, fix="write a Python regular expression"
+        ) from None
+    for name in needs:
+        if name not in found.groupindex:
+            raise FoldproofError(f"has no group (?P<{name}>...)", where=option, fix="see docs/reference/release.md")
+    return found
+
+
+def lines_of(path: Path, follow: float = 0.0) -> Iterator[str]:
+    """The lines of a log, cut at a MiB; with `follow`, those that are added in that many seconds too.
+
+    Raises `FoldproofError` where the file cannot be read.
+    """
+    until = time.monotonic() + follow
+    try:
+        with path.open("rb") as stream:
+            while True:
+                line = stream.readline(MOST_LINE)
+                if line:
+                    yield line.decode("utf-8", "replace")
+                elif time.monotonic() >= until:
+                    return
+                else:
+                    time.sleep(min(0.2, follow))
+    except OSError as problem:
+        why = f"cannot be read: {problem.strerror or problem}"
+        raise FoldproofError(why, where=str(path), fix="check the path") from None
+
+
+def launches_of(events: LogEvents, capture: Capture | None) -> Iterator[Counted]:
+    """The launches behind the events. A fallback line names no values: with the capture, the launch is the one for
+    which the variant was compiled, with 1 for the args that were read; without it, fallbacks give none.
+    """
+    for miss in events.misses:
+        yield Counted(miss.launch, miss.count, f"line {miss.first_line}")
+    for fallback in events.fallbacks if capture is not None else ():
+        assert capture is not None
+        launch = fallback_launch(capture, fallback)
+        if launch is not None:
+            yield Counted(launch, fallback.count, f"line {fallback.first_line}")
+
+
+def fallback_launch(capture: Capture, fallback: Fallback) -> Launch | None:
+    """The launch behind a fallback line, None for a variant that the capture does not have.
+
+    Where the line names no arg, each that the variant reads and another variant folds counts as 1.
+    """
+    family = Family.of(fallback.fn, capture.kernels)
+    variant = next((v for v in family.variants if v.hash == fallback.hash), None)
+    if variant is None:
+        return None
+    folded = {n for v in family.variants for n, c in v.consts.items() if (c.kind, c.value) == ("int", 1)}
+    open_ = [p.name for p in variant.params if p.type == "i32" and not (p.nospec or p.annotated or p.div16)]
+    ones = set(fallback.ones or [n for n in open_ if n in folded] or open_)
+    shape = family.own_shape(variant)
+    args = [
+        Arg(arg.name, Kind.I32, 1) if arg.name in ones else own_class(variant, classes)
+        for arg, classes in zip(shape.base.args, shape.classes, strict=True)
+    ]
+    return with_args(shape.base, args)
+
+
+def read_log(lines: Iterable[str], fallback: str = FALLBACK, missing: str = MISSING) -> LogEvents:
+    """The events of a log. Raises `FoldproofError` for a pattern without its groups."""
+    reader = Reader(pattern(fallback, ("fn",), "--fallback"), pattern(missing, ("fn",), "--missing"))
+    for line in lines:
+        reader.take(line)
+    return reader.events()
