@@ -6,6 +6,7 @@ A selector is named by one text: the path of a shared library, or a command.
 from __future__ import annotations
 
 import shlex
+import threading
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -22,6 +23,8 @@ from foldproof.props.rounds import Round
 from foldproof.props.verdict_arrays import LOG_UNSAID, Answers, of_replies
 
 TIMEOUT_S = 5.0
+ASKING = threading.Lock()
+"""Held by a worker while it asks the selector that it keeps: a Dask worker may have several threads."""
 
 
 class SelectorSpec(msgspec.Struct, frozen=True):

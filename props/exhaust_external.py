@@ -19,7 +19,7 @@ from foldproof.impl.external.records import Encoded, encode
 from foldproof.impl.external.wire import launch_text
 from foldproof.impl.policy import Policy
 from foldproof.props.crew import in_order
-from foldproof.props.drive import SelectorSpec
+from foldproof.props.drive import ASKING, SelectorSpec
 from foldproof.props.exhaust import Block, Picks, exhaust
 from foldproof.props.tally import NO_ANSWER, Tally
 from foldproof.props.universe import Universe
@@ -152,11 +152,12 @@ def _let_go(spec: SelectorSpec) -> list[Fault]:
 
 def run_shard(shard: Shard) -> Exhausted:
     """One shard, in a process that keeps the selector for the next one."""
-    selector, adapter = kept(shard.spec)
-    tally = exhaust(adapter, shard.universe, shard.policy, start=shard.start, stop=shard.stop, keep=shard.keep)
-    faults = (*adapter.faults, *selector.faults)[:KEPT_FAULTS]
-    adapter.faults.clear()
-    selector.faults.clear()
+    with ASKING:
+        selector, adapter = kept(shard.spec)
+        tally = exhaust(adapter, shard.universe, shard.policy, start=shard.start, stop=shard.stop, keep=shard.keep)
+        faults = (*adapter.faults, *selector.faults)[:KEPT_FAULTS]
+        adapter.faults.clear()
+        selector.faults.clear()
     return Exhausted(tally, faults)
 
 

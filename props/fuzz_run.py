@@ -16,7 +16,7 @@ from foldproof.impl.launch import Kind
 from foldproof.impl.policy import Policy
 from foldproof.props.coverage import Cell
 from foldproof.props.crew import in_order
-from foldproof.props.drive import Driver, SelectorSpec, driver_of
+from foldproof.props.drive import ASKING, Driver, SelectorSpec, driver_of
 from foldproof.props.pin import Bench, Finding, Met, pin
 from foldproof.props.rounds import Source, own_case
 from foldproof.props.selector_campaign import Part, run_rounds
@@ -134,8 +134,8 @@ def _inline(driver: Driver, source: Source, shard: Shard) -> Part:
 
 def in_worker(shard: Shard) -> Part:
     """One shard, in a process that keeps the selector for the next one."""
-    driver = _kept(shard.spec)
-    return _inline(driver, _source(shard.kinds, _Same(shard.capture)), shard)
+    with ASKING:
+        return _inline(_kept(shard.spec), _source(shard.kinds, _Same(shard.capture)), shard)
 
 
 @cache

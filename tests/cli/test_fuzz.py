@@ -155,3 +155,33 @@ def test_serve_is_the_reference_behind_the_protocol() -> None:
     nonsense = subprocess.run(command, input="nonsense\n", capture_output=True, text=True, check=False)
     assert nonsense.returncode == 2
     assert "line 1" in nonsense.stderr
+
+
+def test_the_functions_of_a_capture_and_what_they_leave_open(tmp_path: Path) -> None:
+    params = [{"name": "P", "type": "*bf16", "div16": False, "nospec": False}]
+    one = {"fn": "k", "hash": "a", "num_warps": 4, "params": params, "consts": {"B": {"int": 1}}}
+    other = one | {"hash": "b", "consts": {"B": {"int": 2}}}
+    (tmp_path / "aot.json").write_text(json.dumps({"kernels": [one, other]}))
+    words = ("fuzz", "--selector", GOOD, "--rounds", 8, "--capture", tmp_path, "--functions")
+    result = foldproof(*words, folder=tmp_path)
+    assert result.return_value == 0
+    assert "free constants under" in result.output
+    said = record(tmp_path, "functions.json")
+    assert said["functions"][0]["fn"] == "k"
+    assert "three-pass" in said["functions"][0]["free_constants"]
+    assert record(tmp_path)["capture"] == str(tmp_path)
+
+
+def test_the_mutants_of_a_policy(tmp_path: Path) -> None:
+    result = foldproof("fuzz", "--mutants", "--against", "exact-first", "--seconds", 0.6, folder=tmp_path)
+    said = record(tmp_path, "mutants.json")
+    assert said["caught"] == sum(row["caught"] for row in said["mutants"]) > 25
+    assert result.return_value == int(any(not (r["caught"] or r["theorem"] or r["why"]) for r in said["mutants"]))
+
+
+@pytest.mark.parametrize("words", [(), ("--selector", "x", "--functions")])
+def test_what_is_missing_is_named(words: tuple[str, ...], tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "foldproof.cli.main", "fuzz", *words]
+    result = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert result.returncode == 2
+    assert "--selector" in result.stderr or "--capture" in result.stderr
