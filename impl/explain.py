@@ -126,3 +126,47 @@ def verdict_line(explanation: Explanation) -> str:
     if outcome.code == AmbiguousTritonVariant.code:
         return f"{explanation.policy} refuses: {outcome.code}: {outcome.detail}"
     return f"{explanation.policy} finds nothing: {outcome.code}"
+
+
+class Node(msgspec.Struct, frozen=True):
+    """One step of a decision as a tree: what it says, how it ended, and the steps below it.
+
+    `state` is picked, refused, passed over, skipped, or "" for a step that only groups others.
+    """
+
+    says: str
+    state: str = ""
+    below: tuple[Node, ...] = ()
+
+
+def decision_tree(explanation: Explanation, launch: Launch) -> Node:
+    """The whole decision: the passes in order, in each what happened to every candidate, and why the pick was it.
+
+    Passes after the one that decided are skipped: nothing was asked of them.
+    """
+    decided = False
+    below = []
+    for number, name in enumerate(explanation.passes):
+        if decided:
+            below.append(Node(f"{name}: not tried", "skipped"))
+            continue
+        admissible = sum(row.passes[number] is None for row in explanation.rows)
+        decided = admissible > 0
+        leaves = tuple(_leaf(row, number, explanation.outcome) for row in explanation.rows)
+        below.append(Node(f"{name}: {admissible} of {len(explanation.rows)} admissible", "", leaves))
+    said = ", ".join(f"{arg.name}: {arg}" for arg in launch.args)
+    verdict = Node(verdict_line(explanation), "picked" if isinstance(explanation.outcome, Selection) else "refused")
+    return Node(f"{launch.fn}({said})", "", (*below, verdict))
+
+
+def _leaf(row: Row, number: int, outcome: Outcome) -> Node:
+    refused = row.passes[number]
+    if refused is not None:
+        return Node(f"{row.hash}: {refused}", "refused")
+    if row.picked:
+        return Node(f"{row.hash}: admissible, and preferred", "picked")
+    among = not isinstance(outcome, Selection) and row.index in outcome.among
+    return Node(
+        f"{row.hash}: admissible{', and one of the ambiguous' if among else ', and another is preferred'}",
+        "passed over",
+    )
