@@ -17,6 +17,7 @@ from foldproof.cli.exhaust import exhaust
 from foldproof.cli.explain import explain
 from foldproof.cli.fuzz import fuzz
 from foldproof.cli.lint import lint
+from foldproof.cli.merge import merge
 from foldproof.cli.policies import policies
 from foldproof.cli.prove import prove
 from foldproof.cli.replay import replay
@@ -62,6 +63,7 @@ for _verb in (
     coverage,
     diff,
     watch,
+    merge,
 ):
     cli.add_command(_verb)
 

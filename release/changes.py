@@ -71,7 +71,8 @@ def _by_function(capture: Capture) -> Mapping[str, tuple[Variant, ...]]:
 def _verdict(
     fn: str, old: tuple[Variant, ...], new: tuple[Variant, ...], policy: Policy, same: SameVariant
 ) -> FunctionVerdict:
-    if len(old) == len(new) and all(same(a, b) for a, b in zip(old, new, strict=True)):
+    pairs = list(zip(old, new, strict=False))
+    if len(old) == len(new) and all(same(a, b) and same_identity(a, b) for a, b in pairs):
         return FunctionVerdict(fn, untouched=True, proved=True, changes=(), more=False)
     found: list[Change] = []
     for change in _changes(fn, old, new, policy, same):
