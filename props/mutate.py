@@ -109,12 +109,14 @@ def _other_kind(choose: Choose, _: Capture, launch: Launch) -> Launch | None:
         return None
     place = choose(range(len(launch.args)))
     arg = launch.args[place]
+    if choose((False, False, False, True)):
+        return _with_arg(launch, place, Arg(arg.name, Kind.NONE))
     if arg.kind == Kind.PTR:
         return _with_arg(launch, place, _put(arg, pointee=choose(POINTERS)))
     if arg.kind in INT_KINDS:
         number = arg.number if 0 <= arg.number < 2**31 else choose((1, 16))
         return _with_arg(launch, place, Arg(arg.name, choose(INT_KINDS), number))
-    return _with_arg(launch, place, choose((Arg(arg.name, Kind.NONE), Arg(arg.name, Kind.U1, 1))))
+    return _with_arg(launch, place, Arg(arg.name, Kind.U1, 1))
 
 
 def _other_size(choose: Choose, _: Capture, launch: Launch) -> Launch | None:

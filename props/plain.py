@@ -13,6 +13,7 @@ from foldproof.props.generate import FN, Choose
 POINTEE = "*bf16"
 _INTS = (1, 1, 1, 7, 16)
 _ADDRESSES = (0x1000, 0x1004)
+_RARE = ("",) * 6 + ("nospec", "range32")
 _INT_PLACES = ("runtime", "runtime", "div16", "folded", "folded", "nospec", "noalign", "annotated")
 
 
@@ -31,7 +32,7 @@ def plain_case(choose: Choose, kinds: tuple[Kind, ...]) -> Case:
 
 def _arg(choose: Choose, name: str, kind: Kind) -> Arg:
     if kind == Kind.PTR:
-        return Arg(name, kind, choose(_ADDRESSES), POINTEE)
+        return Arg(name, kind, choose(_ADDRESSES), POINTEE, choose((None, None, 4096)))
     return Arg(name, kind, choose(_INTS))
 
 
@@ -39,7 +40,9 @@ def _variant(choose: Choose, mark: str, args: tuple[Arg, ...]) -> Variant:
     params, consts = [], {}
     for arg in args:
         if arg.kind == Kind.PTR:
-            params.append(Param(arg.name, POINTEE, div16=choose((False, True)), nospec=choose((False,) * 7 + (True,))))
+            rare = choose(_RARE)
+            named = {"range32": True} if rare == "range32" else {}
+            params.append(Param(arg.name, POINTEE, choose((False, True)), rare == "nospec", **named))
             continue
         place = choose(_INT_PLACES)
         if place == "folded":

@@ -47,7 +47,7 @@ def test_no_difference_is_exit_0_and_says_what_was_visited(tmp_path: Path) -> No
 
 
 def test_a_difference_is_exit_1_with_a_case_and_a_line_that_shows_it_again(tmp_path: Path) -> None:
-    result = foldproof("fuzz", "--selector", BAD, "-x", folder=tmp_path)
+    result = foldproof("fuzz", "--selector", BAD, "--rounds", 48, folder=tmp_path)
     assert result.return_value == 1
     finding = another_variant(tmp_path)
     assert (finding["variants"], finding["args"]) == (2, 2)
@@ -97,7 +97,7 @@ def test_a_corpus_resumes_and_replays_what_failed_first(tmp_path: Path) -> None:
 
 
 def test_one_round_is_run_again_by_its_number(tmp_path: Path) -> None:
-    foldproof("fuzz", "--selector", BAD, "-x", folder=tmp_path)
+    foldproof("fuzz", "--selector", BAD, "--rounds", 48, folder=tmp_path)
     finding = another_variant(tmp_path)
     result = foldproof("fuzz", "--selector", BAD, "--round", finding["round"], folder=tmp_path / "again")
     assert result.return_value == 1
@@ -173,9 +173,9 @@ def test_the_functions_of_a_capture_and_what_they_leave_open(tmp_path: Path) -> 
 
 
 def test_the_mutants_of_a_policy(tmp_path: Path) -> None:
-    result = foldproof("fuzz", "--mutants", "--against", "exact-first", "--seconds", 0.6, folder=tmp_path)
+    result = foldproof("fuzz", "--mutants", "--against", "exact-first", "--seconds", 0.2, folder=tmp_path)
     said = record(tmp_path, "mutants.json")
-    assert said["caught"] == sum(row["caught"] for row in said["mutants"]) > 25
+    assert said["caught"] == sum(row["caught"] for row in said["mutants"]) > 15
     assert result.return_value == int(any(not (r["caught"] or r["theorem"] or r["why"]) for r in said["mutants"]))
 
 

@@ -176,10 +176,10 @@ def test_dask_workers_show_the_same_and_a_killed_one_loses_nothing(
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_a_scheduler_that_is_none_is_not_run() -> None:
-    if importlib.util.find_spec("distributed") is None:
-        with pytest.raises(NotRun, match="needs the extra dask"):
-            list(in_order(square, [1], scheduler="tcp://127.0.0.1:9"))
-        return
-    with pytest.raises(NotRun, match="no scheduler answers"):
-        list(in_order(square, [1], scheduler="no address"))
+def test_a_scheduler_that_is_none_is_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    if importlib.util.find_spec("distributed") is not None:
+        with pytest.raises(NotRun, match="no scheduler answers"):
+            list(in_order(square, [1], scheduler="no address"))
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(NotRun, match="needs the extra dask"):
+        list(in_order(square, [1], scheduler="tcp://127.0.0.1:9"))
