@@ -38,6 +38,7 @@ def holds(old: str, new: str, found: PolicyDiff) -> None:
         assert answers[0] != answers[1]
 
 
+@pytest.mark.slow
 def test_three_pass_changes_only_what_missed_and_what_another_source_served() -> None:
     found = difference("two-pass", "three-pass")
     holds("two-pass", "three-pass", found)
@@ -49,6 +50,7 @@ def test_three_pass_changes_only_what_missed_and_what_another_source_served() ->
     assert (len(smallest.capture.kernels), len(smallest.launch.args)) == (1, 1)
 
 
+@pytest.mark.slow
 def test_single_guard_differs_where_pointers_are_mixed() -> None:
     found = difference("three-pass", "single-guard")
     holds("three-pass", "single-guard", found)
