@@ -4,33 +4,40 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib import import_module
 
 import click
 from foldproof import __version__
-from foldproof.cli.bench import bench
-from foldproof.cli.bits import bits
-from foldproof.cli.capture import capture
-from foldproof.cli.check import check
-from foldproof.cli.coverage import coverage
-from foldproof.cli.diff import diff
-from foldproof.cli.exhaust import exhaust
-from foldproof.cli.explain import explain
-from foldproof.cli.fuzz import fuzz
-from foldproof.cli.lint import lint
-from foldproof.cli.merge import merge
-from foldproof.cli.policies import policies
-from foldproof.cli.prove import prove
-from foldproof.cli.replay import replay
-from foldproof.cli.report import report
-from foldproof.cli.select import select
-from foldproof.cli.serve import serve
-from foldproof.cli.watch import watch
 from foldproof.impl.errors import FoldproofError
 
 EXIT_OK, EXIT_REFUTED, EXIT_BAD_INPUT, EXIT_UNDECIDED = 0, 1, 2, 3
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+VERBS = (
+    *("check", "prove", "explain", "policies", "select", "capture"),
+    *("bits", "replay", "report"),
+    *("fuzz", "exhaust", "serve", "bench"),
+    *("lint", "coverage", "diff", "watch", "merge"),
+)
+"""Each verb is the command of its name in the module of its name, in the order of the help."""
+
+
+class Verbs(click.Group):
+    """The verbs, each imported when it is asked for: solvers and plots take a second that `select` need not wait."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's signature)
+        """The names, in the order of the help."""
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 (as above)
+        """The verb of that name."""
+        if cmd_name not in VERBS:
+            return None
+        verb: click.Command = getattr(import_module(f"foldproof.cli.{cmd_name}"), cmd_name)
+        return verb
+
+
+@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="foldproof")
 def cli() -> None:
     """Proofs, counterexamples and byte verdicts for the code that picks a precompiled Triton kernel.
@@ -43,29 +50,6 @@ def cli() -> None:
     Exit codes: 0 every promise holds, 1 a promise is refuted or something disagrees, 2 bad input or usage,
     3 undecided or asked for and not run.
     """  # noqa: D301 (click reads the backspace as "keep these lines")
-
-
-for _verb in (
-    check,
-    prove,
-    explain,
-    policies,
-    select,
-    capture,
-    bits,
-    replay,
-    report,
-    fuzz,
-    exhaust,
-    serve,
-    bench,
-    lint,
-    coverage,
-    diff,
-    watch,
-    merge,
-):
-    cli.add_command(_verb)
 
 
 def main() -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import click
 import pytest
-from foldproof.cli.main import cli
+from foldproof.cli.main import VERBS, cli
 from foldproof.impl import load_policy
 from foldproof.impl.cases import answer, read_cases
 from foldproof.reports.record import tidy
@@ -160,7 +161,9 @@ def test_an_output_folder_that_is_a_file_is_bad_input(seed: Path) -> None:
 
 
 def test_every_verb_has_help_with_an_example() -> None:
-    for name, command in cli.commands.items():
+    for name in VERBS:
+        command = cli.get_command(click.Context(cli), name)
+        assert command is not None
         for verb in [command, *getattr(command, "commands", {}).values()]:
             if not hasattr(verb, "commands"):
                 assert "foldproof " in (verb.epilog or ""), name
