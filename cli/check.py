@@ -41,6 +41,7 @@ def check(  # noqa: PLR0913, PLR0917 (one parameter an option)
     started = perf_counter()
     rules = load_policy(policy)
     subject = load(capture, launches)
+    write_folder(out, {})  # a folder that cannot be written is told before the work, not after
     with steps() as shown:
         proofs = prove(rules, shown)
         shown.step("fuzz", seconds)

@@ -170,6 +170,7 @@ def test_every_verb_has_help_with_an_example() -> None:
             assert verb.help
 
 
+@pytest.mark.slow
 def test_check_and_explain_work_on_the_real_capture(tmp_path: Path) -> None:
     path = shared("captures", "deepseek-v41-tp4", "aot.json")
     done = foldproof("check", path, "--seconds", 1, "--out", tmp_path / "out")
