@@ -36,11 +36,14 @@ def evidence(capture: Path, found: Sequence[Receipt]) -> tuple[EvidenceRow, ...]
     return tuple(rows)
 
 
-def device_verdicts(capture: Path, *folders: Path) -> dict[frozenset[str], dict[str, str]]:
-    """For each pair of hashes that a matching receipt has run: the verdict's word by input domain."""
+def device_verdicts(capture: Path, found: Sequence[Receipt] | None = None) -> dict[frozenset[str], dict[str, str]]:
+    """For each pair of hashes that a matching receipt has run: the verdict's word by input domain.
+
+    `found` are the receipts, by default those that ship.
+    """
     words: dict[frozenset[str], dict[str, str]] = {}
-    for receipt in receipts(*folders):
+    for receipt in receipts() if found is None else found:
         if receipt.kind == "replay" and matching(receipt, capture):
-            for pair, found in verdict_index(receipt).items():
-                words[pair] = {domain: verdict.word for domain, verdict in found.verdicts.items()}
+            for pair, judged in verdict_index(receipt).items():
+                words[pair] = {domain: verdict.word for domain, verdict in judged.verdicts.items()}
     return words

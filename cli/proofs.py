@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 from foldproof import __version__
 from foldproof.cli.ui import Steps
-from foldproof.impl.cases import case_to, replay
+from foldproof.impl.cases import case_bytes, case_to, replay
 from foldproof.impl.errors import FoldproofError
 from foldproof.impl.policy import Policy
 from foldproof.impl.select import Selection
@@ -105,10 +105,6 @@ def proof_files(proof: Proof, seconds: float) -> dict[str, bytes]:
     return files | {"result.json": msgspec.json.format(msgspec.json.encode(result), indent=2) + b"\n"}
 
 
-def _case_bytes(value: object) -> bytes:
-    return msgspec.json.format(msgspec.json.encode([value]), indent=1) + b"\n"
-
-
 def _verdict_row(verdict: Verdict, policies: Sequence[Policy]) -> tuple[dict[str, Any], dict[str, bytes]]:
     name, files = f"{verdict.theorem}-{verdict.policy}", {}
     row: dict[str, Any] = {
@@ -136,10 +132,10 @@ def _verdict_row(verdict: Verdict, policies: Sequence[Policy]) -> tuple[dict[str
         )
         row["counterexample"] = f"cases/{name}.json"
         more = {"theorem": verdict.theorem, "policy": verdict.policy, "expect": said}
-        files[f"cases/{name}.json"] = _case_bytes(case_to(verdict.counterexample.case, **more))
+        files[f"cases/{name}.json"] = case_bytes(case_to(verdict.counterexample.case, **more))
     if verdict.witness is not None:
         row["witness"] = f"witnesses/{name}.json"
-        files[f"witnesses/{name}.json"] = _case_bytes(case_to(verdict.witness))
+        files[f"witnesses/{name}.json"] = case_bytes(case_to(verdict.witness))
     return row, files
 
 

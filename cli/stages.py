@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
-import msgspec
 from foldproof import __version__
 from foldproof.cli.ui import Steps
 from foldproof.gpu.bundle import bundled_capture
 from foldproof.impl.capture import Capture, capture_file, load_capture, missing_cubins
-from foldproof.impl.cases import Case, case_to, replay
+from foldproof.impl.cases import Case, case_bytes, case_to, replay
 from foldproof.impl.errors import AmbiguousTritonVariant
 from foldproof.impl.explain import case_table, decides
 from foldproof.impl.launch import Launch, load_launches
@@ -208,11 +207,11 @@ def to_result(found: Findings, command: str, seed: int, seconds: float) -> tuple
             file = case_file(verdict)
             example, value = _example(verdict, found.policy, file)
             examples.append(example)
-            files[file] = _case_bytes(value)
+            files[file] = case_bytes(value)
         rows.append(_theorem_row(verdict, file))
     for number, differing in enumerate(found.campaign.disagreements):
         examples.append(_disagreement(differing, found.policy, f"cases/disagreement-{number}.json"))
-        files[examples[-1].file] = _case_bytes(case_to(differing.case, why=differing.why))
+        files[examples[-1].file] = case_bytes(case_to(differing.case, why=differing.why))
     campaign = found.campaign
     result = Result(
         SCHEMA_VERSION,
@@ -237,10 +236,6 @@ def to_result(found: Findings, command: str, seed: int, seconds: float) -> tuple
         seconds,
     )
     return result, files
-
-
-def _case_bytes(value: object) -> bytes:
-    return msgspec.json.format(msgspec.json.encode([value]), indent=1) + b"\n"
 
 
 def _theorem_row(verdict: Verdict, file: str | None) -> TheoremRow:

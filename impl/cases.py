@@ -68,6 +68,11 @@ def capture_to(capture: Capture) -> dict[str, Any]:
     return {"kernels": msgspec.to_builtins(capture.kernels)}
 
 
+def case_bytes(value: object) -> bytes:
+    """The bytes of a case file that holds the one JSON case."""
+    return msgspec.json.format(msgspec.json.encode([value]), indent=1) + b"\n"
+
+
 def read_cases(path: Path) -> list[Any]:
     """The JSON values of a case file (list or NDJSON, plain or gzip); only an unreadable file is an error."""
     return [value for _, value in read_many(path)]
