@@ -60,15 +60,22 @@ def _register_profiles() -> None:
     from hypothesis import HealthCheck, settings  # noqa: PLC0415 (a plugin is loaded in every run of pytest)
 
     slow = [HealthCheck.too_slow]
+    # Where the variable CI is set, Hypothesis loads a profile of its own, and settings inherit from the loaded one.
+    default = settings.get_profile("default")
     settings.register_profile(
         "ci",
         settings(
-            derandomize=True, deadline=None, print_blob=True, max_examples=CI_EXAMPLES, suppress_health_check=slow
+            default,
+            derandomize=True,
+            deadline=None,
+            print_blob=True,
+            max_examples=CI_EXAMPLES,
+            suppress_health_check=slow,
         ),
     )
     settings.register_profile(
         "nightly",
-        settings(deadline=None, print_blob=True, max_examples=NIGHTLY_EXAMPLES, suppress_health_check=slow),
+        settings(default, deadline=None, print_blob=True, max_examples=NIGHTLY_EXAMPLES, suppress_health_check=slow),
     )
 
 

@@ -74,8 +74,15 @@ def test_without_a_selector_the_test_is_skipped_with_the_reason(loaded: pytest.P
     result.stdout.fnmatch_lines(["*no selector is named*"])
 
 
+@pytest.mark.parametrize("in_ci", [False, True])
 @pytest.mark.parametrize(("profile", "examples"), [("ci", 200), ("nightly", 5000)])
-def test_the_profiles_are_there_where_a_selector_is(loaded: pytest.Pytester, profile: str, examples: int) -> None:
+def test_the_profiles_are_there_where_a_selector_is(
+    loaded: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, profile: str, examples: int, in_ci: bool
+) -> None:
+    if in_ci:
+        monkeypatch.setenv("CI", "true")
+    else:
+        monkeypatch.delenv("CI", raising=False)
     loaded.makepyfile(
         f"""
         from hypothesis import settings
