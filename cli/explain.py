@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,13 +13,14 @@ from foldproof import __version__
 from foldproof.cli.release import say_json, schema_option
 from foldproof.cli.ui import console, say, show_table
 from foldproof.impl.capture import Capture, load_capture
+from foldproof.impl.cases import case_from
 from foldproof.impl.errors import InvalidLaunch
 from foldproof.impl.explain import Explanation, Node, decision_tree, describe_param, verdict_line
 from foldproof.impl.explain import explain as explained
 from foldproof.impl.launch import Launch, launch_from, launch_to, load_launches
 from foldproof.impl.policy import load_policy
 from foldproof.impl.select import Refused, Selection
-from foldproof.impl.strictjson import located, parse
+from foldproof.impl.strictjson import located, parse, read_many
 from foldproof.release.reaching import WhyNot, matching_functions, why_not
 from foldproof.release.svg import svg as drawn
 from foldproof.reports.write import write_folder
@@ -31,7 +33,8 @@ Examples:
   foldproof explain CAPTURE launch.json
   foldproof explain CAPTURE '{"fn": "k", "args": [{"name": "R", "kind": "i32", "value": 1}]}'
   foldproof explain CAPTURE launch.json --why-not 3f56b3 --tree
-  foldproof explain CAPTURE launch.json --svg decision.svg"""
+  foldproof explain CAPTURE launch.json --svg decision.svg
+  foldproof explain foldproof-report/cases/T01-single-guard.json --policy single-guard"""
 STATES = {"picked": "bold green", "refused": "red", "passed over": "yellow", "skipped": "dim", "": "bold"}
 
 
@@ -78,7 +81,7 @@ class ExplainResult(msgspec.Struct, frozen=True):
 
 @click.command(epilog=EXAMPLE)
 @click.argument("capture", type=click.Path(path_type=Path))
-@click.argument("launch")
+@click.argument("launch", required=False)
 @click.option("--policy", default="three-pass", show_default=True, help="A policy of the zoo, or a TOML file.")
 @click.option("--why-not", "mark", metavar="HASH", help="Why not this candidate, and what launch would reach it.")
 @click.option("--tree", is_flag=True, help="The whole decision as a tree.")
@@ -87,7 +90,7 @@ class ExplainResult(msgspec.Struct, frozen=True):
 @schema_option(ExplainResult)
 def explain(  # noqa: PLR0913, PLR0917 (one parameter an option)
     capture: Path,
-    launch: str,
+    launch: str | None,
     policy: str,
     mark: str | None,
     tree: bool,
@@ -98,23 +101,35 @@ def explain(  # noqa: PLR0913, PLR0917 (one parameter an option)
 
     CAPTURE is a folder with an aot.json, or that file. LAUNCH is a file of launches (JSON or NDJSON), or one
     launch as JSON text; a part of a function's name will do where only one function has it, and on a terminal one
-    is asked for where several do. Exit 1 if a launch gets no variant.
+    is asked for where several do. Without LAUNCH, CAPTURE is a file of cases, each with a launch of its own. Exit 1
+    if a launch gets no variant.
     """
-    rules, loaded = load_policy(policy), load_capture(capture)
-    launches = [_function_of(loaded, one) for one in _launches(launch)]
-    explanations = [explained(loaded, one, rules) for one in launches]
-    reasons = [why_not(loaded, one, mark, rules) if mark else None for one in launches]
-    if picture is not None and launches:
-        text = drawn(decision_tree(explanations[0], launches[0]))
+    rules = load_policy(policy)
+    asked = _cases(capture) if launch is None else _asked(load_capture(capture), launch)
+    explanations = [explained(of, one, rules) for of, one in asked]
+    reasons = [why_not(of, one, mark, rules) if mark else None for of, one in asked]
+    if picture is not None and asked:
+        text = drawn(decision_tree(explanations[0], asked[0][1]))
         write_folder(picture.parent, {picture.name: text.encode()})
-    rows = list(zip(launches, explanations, reasons, strict=True))
+    rows = list(zip(asked, explanations, reasons, strict=True))
     if form == "json":
-        said = tuple(_record(one, explanation, reason) for one, explanation, reason in rows)
+        said = tuple(_record(one, explanation, reason) for (_, one), explanation, reason in rows)
         say_json(ExplainResult(SCHEMA_VERSION, f"foldproof {__version__}", str(capture), rules.name, said))
     else:
-        for one, explanation, reason in rows:
-            _show(loaded, one, explanation, tree, reason)
+        for (of, one), explanation, reason in rows:
+            _show(of, one, explanation, tree, reason)
     return int(any(isinstance(explanation.outcome, Refused) for explanation in explanations))
+
+
+def _asked(capture: Capture, launch: str) -> list[tuple[Capture, Launch]]:
+    return [(capture, _function_of(capture, one)) for one in _launches(launch)]
+
+
+def _cases(file: Path) -> list[tuple[Capture, Launch]]:
+    if file.is_dir() or file.name == "aot.json":
+        raise click.UsageError("name a launch, or a file of cases instead of the capture")
+    found = [located(f"{file}: {place}", partial(case_from, value)) for place, value in read_many(file)]
+    return [(case.capture, case.launch) for case in found]
 
 
 def _launches(text: str) -> tuple[Launch, ...]:

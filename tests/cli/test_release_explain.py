@@ -86,3 +86,13 @@ def test_an_unknown_candidate_is_one_line_and_exit_2(folder: Path) -> None:
     assert done.stderr.splitlines() == [
         "foldproof: BadInput: --why-not: 0 candidates of k are named 'ZZ' (name one of A1, B2)"
     ]
+
+
+def test_a_case_file_brings_its_own_captures(folder: Path) -> None:
+    kernels = json.loads((folder / "aot.json").read_text())["kernels"]
+    cases = [{"capture": {"kernels": kernels[i:]}, "launch": LAUNCH} for i in (0, 1)]
+    (folder / "cases.json").write_text(json.dumps(cases))
+    shown = foldproof("explain", "cases.json", "--policy", "single-guard", "--format", "json", cwd=folder)
+    assert [row["pick"] for row in json.loads(shown.stdout)["launches"]] == ["A1", "B2"]
+    assert foldproof("explain", ".", cwd=folder).returncode == 2
+    assert foldproof("explain", "launch.json", cwd=folder).returncode == 2
