@@ -1,0 +1,106 @@
+"""`foldproof.toml`: what a release owes, as the maintainer wrote it down; and the obligations that follow from it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+from foldproof.impl.errors import FoldproofError, one_line
+
+FILE = "foldproof.toml"
+FORMATS = ("receipt", "summary", "html", "json", "junit", "ctrf", "sarif", "intoto", "cases", "csv")
+"""The formats of a report, in the order that the help has them."""
+DOMAINS = ("every bit pattern", "no NaN", "finite")
+SYMBOLIC = "symbolic"
+"""In `devices`: symbolic replay, which needs none."""
+_FIX = "see docs/reference/evidence.md, or start from foldproof init"
+
+
+class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What all tables have in common: an unknown key is refused, so that a typing error owes nothing silently."""
+
+
+class PolicyTable(Table, frozen=True):
+    """`name`: a policy of the zoo, or a TOML file."""
+
+    name: str = "three-pass"
+
+
+class ProveTable(Table, frozen=True):
+    """`theorems`: ids, "promised" for those of the policy, or "all"."""
+
+    theorems: tuple[str, ...] = ("promised",)
+
+
+class FuzzTable(Table, frozen=True):
+    """`selector`: a command or a library; at least `seconds` of campaign are owed, from `seed`."""
+
+    selector: str
+    seconds: float = 60.0
+    seed: int = 0
+
+
+class CaptureTable(Table, frozen=True):
+    """`path` of a capture; `launches` to decide, by default derived from its variants."""
+
+    path: str
+    launches: str = ""
+
+
+class BitsTable(Table, frozen=True):
+    """Which byte verdicts are owed: for `pairs` ("interchangeable", or lists of two hashes), domains and devices.
+
+    `must`: "judged" (each pair has a verdict) or "equal" (and each verdict is equal). A device is a part of its name,
+    such as "H200", or "symbolic".
+    """
+
+    pairs: Literal["interchangeable"] | tuple[tuple[str, str], ...] = "interchangeable"
+    domains: tuple[Literal["every bit pattern", "no NaN", "finite"], ...] = ("finite",)
+    devices: tuple[str, ...] = (SYMBOLIC,)
+    must: Literal["judged", "equal"] = "judged"
+
+
+class ScenariosTable(Table, frozen=True):
+    """Devices on which the scenarios must have run."""
+
+    devices: tuple[str, ...]
+
+
+class ReportTable(Table, frozen=True):
+    """`formats` that a report is written in, by default all."""
+
+    formats: tuple[
+        Literal["receipt", "summary", "html", "json", "junit", "ctrf", "sarif", "intoto", "cases", "csv"], ...
+    ] = FORMATS  # type: ignore[assignment]
+
+
+class Config(Table, frozen=True):
+    """The whole of `foldproof.toml`. A table that is absent owes nothing, except `[policy]` and `[prove]`."""
+
+    policy: PolicyTable = PolicyTable()
+    prove: ProveTable = ProveTable()
+    fuzz: FuzzTable | None = None
+    capture: tuple[CaptureTable, ...] = ()
+    bits: BitsTable | None = None
+    scenarios: ScenariosTable | None = None
+    report: ReportTable = ReportTable()
+
+
+def load_config(file: Path) -> Config:
+    """The obligations that a file states. Raises `FoldproofError` with the place of what is wrong."""
+    try:
+        return msgspec.toml.decode(file.read_bytes(), type=Config)
+    except OSError as problem:
+        raise FoldproofError(f"cannot be read: {problem.strerror}", where=str(file), fix=_FIX) from None
+    except msgspec.ValidationError as problem:
+        why, _, place = str(problem).rpartition(" - at `")
+        raise FoldproofError(why or str(problem), where=f"{file}: {place.rstrip('`') or '$'}", fix=_FIX) from None
+    except (msgspec.DecodeError, ValueError, RecursionError) as problem:
+        raise FoldproofError(f"is not TOML: {one_line(str(problem))}", where=str(file), fix=_FIX) from None
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of the file's value."""
+    made: dict[str, Any] = msgspec.json.schema(Config)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": FILE, **made}

@@ -1,0 +1,133 @@
+"""Obligations against evidence: what a release owes, what shows it, and the verdict. No evidence, no claim."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from foldproof.reports.byte_duties import byte_rows, scenario_row
+from foldproof.reports.duty import Asked, Row, Word
+from foldproof.reports.events import CampaignRan, LaunchesExamined, TheoremJudged
+from foldproof.reports.evidence import AtHand, Evidence
+from foldproof.reports.obligations import CaptureTable, Config, FuzzTable
+
+OUT = ("--out", "foldproof-report")
+THEOREM_WORDS: Mapping[str, Word] = {"proved": "holds", "refuted": "fails", "undecided": "undecided"}
+ENOUGH = 0.99
+"""A campaign that was told to run for some seconds may end a shard early."""
+ENDINGS = ("launches", "exact", "general", "fallback", "ambiguous", "missing")
+
+
+def settle(config: Config, found: Evidence, at_hand: AtHand, promises: tuple[str, ...]) -> tuple[Row, ...]:
+    """A row for each obligation of `config`, in its order. `promises` are those of the policy, as it writes them.
+
+    `found` holds the newest fact of each subject (see `newest.newest`).
+    """
+    policy = config.policy.name
+    rows = [*_theorems(config, found, promises), _own_campaign(found, policy)]
+    if config.fuzz:
+        rows.append(_fuzz(config.fuzz, found, policy))
+    rows += [_launches(table, found, at_hand, policy) for table in config.capture]
+    if config.bits:
+        rows += byte_rows(config.bits, found, at_hand)
+    if config.scenarios:
+        rows += [scenario_row(device, found) for device in config.scenarios.devices]
+    return tuple(rows)
+
+
+def _theorems(config: Config, found: Evidence, promises: tuple[str, ...]) -> Iterator[Row]:
+    policy = config.policy.name
+    judged = {(e.theorem, e.old): (fact, e) for fact, e in found.of(TheoremJudged) if e.policy == policy}
+    promised = {(theorem, old): None for theorem, _, old in (promise.partition(":") for promise in promises)}
+    for theorem, old in _wanted(config.prove.theorems, promised, judged):
+        what = f"{theorem} of {policy}" + (f" against {old}" if old else "")
+        words = ["foldproof", "prove", "--policy", policy, "--theorem", theorem, *(("--old", old) if old else ()), *OUT]
+        asked = Asked(what, "proved", shlex.join(words))
+        if (theorem, old) not in judged:
+            yield asked.unmet()
+            continue
+        fact, event = judged[theorem, old]
+        observed = f"proved, {event.scope}" if event.verdict == "proved" else event.verdict
+        if event.reason and event.verdict != "proved":
+            observed += f": {event.reason}"
+        row = replace(asked, what=f"{what}: {event.name}").shown(
+            fact, THEOREM_WORDS.get(event.verdict, "owed"), observed
+        )
+        # A refuted theorem that nobody promised is a finding: it is shown, and stops no release.
+        yield replace(row, required="all" not in config.prove.theorems or (theorem, old) in promised)
+
+
+def _wanted(
+    words: tuple[str, ...], promised: Mapping[tuple[str, str], None], judged: Mapping[tuple[str, str], object]
+) -> dict[tuple[str, str], None]:
+    """The theorems that the configuration asks for, each with the older policy that it is about."""
+    wanted: dict[tuple[str, str], None] = {}
+    for word in words:
+        if word in ("promised", "all"):
+            wanted |= dict.fromkeys(promised)
+        if word == "all":
+            wanted |= dict.fromkeys(judged)
+        if word not in ("promised", "all"):
+            theorem, _, old = word.partition(":")
+            known = [key for key in (*judged, *promised) if key[0] == theorem and old in ("", key[1])]
+            wanted |= dict.fromkeys(known or [(theorem, old)])
+    return wanted
+
+
+def _own_campaign(found: Evidence, policy: str) -> Row:
+    asked = Asked(
+        f"campaign: reference of {policy} against the model",
+        "no difference",
+        shlex.join(["foldproof", "check", "--policy", policy]),
+    )
+    facts = [(fact, e) for fact, e in found.of(CampaignRan) if (e.stage, e.policy) == ("check", policy)]
+    if not facts:
+        return asked.unmet()
+    fact, event = facts[-1]
+    broken = sum(event.violated_promises.values())
+    observed = f"{event.cases:,} cases, {event.disagreements} differences"
+    if broken:
+        observed += f", {broken} cases that break a promise"
+    wrong = event.disagreements or broken
+    return asked.shown(fact, "fails" if wrong else "holds" if event.cases else "owed", observed)
+
+
+def _fuzz(table: FuzzTable, found: Evidence, policy: str) -> Row:
+    words = ["foldproof", "fuzz", "--selector", table.selector, "--against", policy]
+    words += ["--seconds", f"{table.seconds:g}", "--seed", str(table.seed), *OUT]
+    asked = Asked(
+        f"campaign: {table.selector} against {policy}", f"no difference in {table.seconds:g} s", shlex.join(words)
+    )
+    facts = [
+        (fact, e)
+        for fact, e in found.of(CampaignRan)
+        if (e.stage, e.policy, e.selector) == ("fuzz", policy, table.selector)
+    ]
+    if not facts:
+        return asked.unmet()
+    fact, event = facts[-1]
+    wrong = event.disagreements + len(event.faults)
+    observed = f"{event.cases:,} launches in {event.seconds or 0:.1f} s, {wrong} kinds of finding"
+    if wrong:
+        return asked.shown(fact, "fails", observed)
+    enough = bool(event.cases) and (event.seconds or 0) >= table.seconds * ENOUGH
+    return asked.shown(fact, "holds" if enough else "owed", observed)
+
+
+def _launches(table: CaptureTable, found: Evidence, at_hand: AtHand, policy: str) -> Row:
+    words = ["foldproof", "check", table.path, "--policy", policy]
+    words += ["--launches", table.launches] if table.launches else []
+    asked = Asked(f"launches of {table.path} under {policy}", "each decided", shlex.join(words))
+    here = {digest for digest, name in at_hand.names.items() if name == table.path}
+    facts = [
+        (fact, e)
+        for fact, e in found.of(LaunchesExamined)
+        if e.policy == policy and (e.capture_sha256 in here or e.capture == table.path)
+    ]
+    if not facts:
+        return asked.unmet()
+    fact, event = next((pair for pair in reversed(facts) if not pair[0].stale), facts[-1])
+    counts = {name: sum(getattr(row, name) for row in event.rows) for name in ENDINGS}
+    observed = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
+    return asked.shown(fact, "holds" if counts["launches"] else "owed", observed or "no launch")
