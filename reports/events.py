@@ -140,7 +140,8 @@ class CampaignRan(Event, frozen=True, tag="campaign"):
 
     `outcomes` count cases by ending; `violated` cases by theorem, `violated_promises` those of promises alone;
     `curve` is (cases, cells visited) so far; `coverage` has a row a class of arg, `endings` its columns, each cell
-    "visited/possible". `selector_files` and `policy_sha256` say what it speaks of. `chance_of_failure` is the 95 % bound for one more round.
+    "visited/possible". `selector_files` and `policy_sha256` say what it speaks of. `chance_of_failure` is the 95 %
+    bound for one more round.
     """
 
     stage: str
