@@ -12,10 +12,10 @@ from foldproof.reports.evidence import AtHand, Evidence, Fact
 from foldproof.reports.obligations import SYMBOLIC, BitsTable
 
 Judged = Sequence[tuple[Fact, BytesJudged]]
-NOT_EQUAL = ("differs", "unstable", "fault", "no reference")
-OPEN = ("owed", "unknown")
-RANKS = {word: rank for rank, word in enumerate((*NOT_EQUAL, "unknown", "owed"))}
-"""Of several launches of one pair, the word of the lowest rank speaks for the pair."""
+EQUAL = ("equal modulo contraction", "equal")
+OPEN = ("unknown", "owed")
+RANKS = {word: rank for rank, word in enumerate((*OPEN, *EQUAL), 1)}
+"""Of several launches of one pair, the word of the lowest rank speaks for the pair: first all that say "not equal"."""
 
 
 def byte_rows(bits: BitsTable, found: Evidence, at_hand: AtHand) -> Iterator[Row]:
@@ -55,10 +55,10 @@ def _row(asked: Asked, must: str, pairs: frozenset[frozenset[str]], domain: str,
     for _, event in fresh:
         for row in event.rows:
             pair, word = frozenset((row.first, row.second)), row.words.get(domain, "owed")
-            words[pair] = min(words.get(pair, word), word, key=lambda w: RANKS.get(w, len(RANKS)))
+            words[pair] = min(words.get(pair, word), word, key=lambda w: RANKS.get(w, 0))
     counts = Counter(words.get(pair, "owed") for pair in pairs)
     verdict: Word = "holds" if pairs and not any(counts[word] for word in OPEN) else "owed"
-    if must == "equal" and any(counts[word] for word in NOT_EQUAL):
+    if must == "equal" and any(number for word, number in counts.items() if word not in RANKS):
         verdict = "fails"
     fact, event = fresh[-1]
     return asked.shown(fact, verdict, counted(counts) + (f" on {event.device}, {event.date}" if event.device else ""))
