@@ -58,7 +58,7 @@ class Const(
     none: bool | UnsetType = UNSET
 
     def __post_init__(self) -> None:
-        if sum(value is not UNSET for _, value in self._fields()) != 1:
+        if sum(value is not UNSET for value in (self.int_, self.f32, self.bool_, self.str_, self.none)) != 1:
             raise ValueError('a constant is exactly one of {"int"}, {"f32"}, {"bool"}, {"str"}, {"none": true}')
         if self.none is False:
             raise ValueError('{"none": false} says nothing')
@@ -68,21 +68,25 @@ class Const(
     @property
     def kind(self) -> str:
         """One of int, f32, bool, str, none. Two constants are equal only if their kinds are (1, True, 1.0 differ)."""
-        return next(name for name, value in self._fields() if value is not UNSET)
+        # Decisions over large captures ask this a million times: no tuple and no generator.
+        if self.int_ is not UNSET:
+            return "int"
+        if self.str_ is not UNSET:
+            return "str"
+        if self.bool_ is not UNSET:
+            return "bool"
+        return "f32" if self.f32 is not UNSET else "none"
 
     @property
     def value(self) -> int | bool | str:
         """The value, True for none; f32 as its 32 bits."""
-        return next(value for _, value in self._fields() if not isinstance(value, UnsetType))
-
-    def _fields(self) -> tuple[tuple[str, int | bool | str | UnsetType], ...]:
-        return (
-            ("int", self.int_),
-            ("f32", self.f32),
-            ("bool", self.bool_),
-            ("str", self.str_),
-            ("none", self.none),
-        )
+        if self.int_ is not UNSET:
+            return self.int_
+        if self.str_ is not UNSET:
+            return self.str_
+        if self.bool_ is not UNSET:
+            return self.bool_
+        return True if self.f32 is UNSET else self.f32
 
     def __str__(self) -> str:
         return f"{self.kind} {self.value}" if self.kind != "none" else "none"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -19,6 +20,7 @@ from foldproof.release.launches import Counted
 from foldproof.release.needs import is_gap, needs_json, work_list
 from foldproof.release.reachable import Reach
 from foldproof.release.shapes import Family
+from foldproof.release.solving import holding, without_consts
 
 SCHEMA_VERSION = 1
 WORDS = ("exact", "general", "fallback", "ambiguous", "missing", "no rules")
@@ -76,36 +78,16 @@ def ending(outcome: Outcome) -> str:
 
 def decided(capture: Capture, launches: Iterable[Counted], policy: Policy) -> list[tuple[Counted, Outcome]]:
     """Each launch class once, with the policy's answer."""
-    own: dict[object, Capture] = {}
+    own: dict[object, tuple[Capture, bool]] = {}
     rows = []
-    looks_at_names = any("free-constants" in sweep.refuse for sweep in policy.passes)
     for one in grouped(launches):
-        launch = one.launch
-        key = launch.fn, tuple(sorted(launch.consts.items()))
+        key = one.launch.fn, tuple(sorted(one.launch.consts.items()))
         if key not in own:
-            own[key] = _of_constants(capture, launch)
-        # Once the constants have been compared they are all that is left equal; naming them again only costs time.
-        settled = not looks_at_names and _all_hold(own[key], launch)
-        rows.append((one, decide(own[key], without_consts(launch) if settled else launch, policy)))
+            left, settled = holding(capture.kernels, one.launch, policy)
+            own[key] = Capture(left), settled
+        left_of, settled = own[key]
+        rows.append((one, decide(left_of, without_consts(one.launch) if settled else one.launch, policy)))
     return rows
-
-
-def _all_hold(capture: Capture, launch: Launch) -> bool:
-    """Whether the capture was cut to variants that hold the launch's constants, and not left whole for want of any."""
-    first = capture.kernels[0]
-    return first.fn == launch.fn and all(first.consts.get(n) == c for n, c in launch.consts.items())
-
-
-def without_consts(launch: Launch) -> Launch:
-    """The launch, naming no constant."""
-    return msgspec.structs.replace(launch, consts={})
-
-
-def _of_constants(capture: Capture, launch: Launch) -> Capture:
-    """The variants that the launch's constants leave: the others are refused by every rule, and there are many."""
-    kernels = [v for v in capture.kernels if v.fn == launch.fn]
-    fitting = [v for v in kernels if all(v.consts.get(name) == const for name, const in launch.consts.items())]
-    return Capture(tuple(fitting or kernels or capture.kernels))
 
 
 def coverage(  # noqa: PLR0913 (the whole of what is asked)
@@ -121,7 +103,8 @@ def coverage(  # noqa: PLR0913 (the whole of what is asked)
     rows = decided(capture, launches, policy)
     families = {fn: Family.of(fn, capture.kernels) for fn in dict.fromkeys(one.launch.fn for one, _ in rows)}
     loosest = policy.rules(Strictness.RUNTIME_ONE)
-    classes = [_class_row(one, outcome, families[one.launch.fn], loosest) for one, outcome in rows]
+    why = Nearest(loosest)
+    classes = [_class_row(one, outcome, families[one.launch.fn], why) for one, outcome in rows]
     gaps: dict[str, list[tuple[Launch, int]]] = {}
     for one, outcome in rows:
         if is_gap(outcome, strict):
@@ -152,14 +135,14 @@ def _size(launch: Launch) -> tuple[int, int]:
     return sum(arg.number % 16 == 0 or arg.number == 1 for arg in launch.args), len(launch.args)
 
 
-def _class_row(one: Counted, outcome: Outcome, family: Family, loosest: Rules) -> ClassRow:
+def _class_row(one: Counted, outcome: Outcome, family: Family, nearest: Nearest) -> ClassRow:
     picked = outcome if isinstance(outcome, Selection) else None
     if isinstance(outcome, Selection):
         why = ""
     elif outcome.code == AmbiguousTritonVariant.code:
         why = one_line(outcome.detail)
     else:
-        why = nearest(family, one.launch, loosest)
+        why = nearest.of(family, one.launch)
     return ClassRow(
         one.launch.fn,
         one.count,
@@ -172,26 +155,36 @@ def _class_row(one: Counted, outcome: Outcome, family: Family, loosest: Rules) -
     )
 
 
-def nearest(family: Family, launch: Launch, rules: Rules) -> str:
-    """The candidate that fewest rules refuse, and what refuses it: why a launch misses, argument by argument.
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """Why a launch misses, argument by argument, under the loosest rules: the candidate that fewest of them refuse.
 
-    Among those whose constants differ in fewest; a launch is rarely meant for another constant.
+    Among those whose constants differ in fewest, which are kept by the launch's constants; a launch is rarely meant
+    for another constant.
     """
-    if not family.variants:
-        return "the capture has no variant of this function"
-    wanted = launch.consts.items()
-    others = [sum(v.consts.get(name) != const for name, const in wanted) for v in family.variants]
-    fewest = min(others)
-    close = [v for v, other in zip(family.variants, others, strict=True) if other == fewest]
 
-    asked = launch if fewest else without_consts(launch)
+    rules: Rules
+    _close: dict[object, tuple[tuple[Variant, ...], bool]] = field(default_factory=dict)
 
-    def refused(variant: Variant) -> list[str]:
-        return [str(r) for r in refusals(variant, asked, rules)]
+    def of(self, family: Family, launch: Launch) -> str:
+        """The candidate, and all that refuses it."""
+        if not family.variants:
+            return "the capture has no variant of this function"
+        key = family.fn, tuple(sorted(launch.consts.items()))
+        if key not in self._close:
+            self._close[key] = self._closest(family, launch)
+        close, differ = self._close[key]
+        asked = launch if differ else without_consts(launch)
+        found = [(list(refusals(variant, asked, self.rules)), variant.hash) for variant in close]
+        refused, mark = min(found, key=lambda pair: len(pair[0]))
+        return f"nearest is {mark}: {'; '.join(map(str, refused))}"
 
-    found = [(refused(variant), variant.hash) for variant in close]
-    said, mark = min(found, key=lambda pair: len(pair[0]))
-    return f"nearest is {mark}: {'; '.join(said)}"
+    @staticmethod
+    def _closest(family: Family, launch: Launch) -> tuple[tuple[Variant, ...], bool]:
+        wanted = launch.consts.items()
+        others = [sum(v.consts.get(name) != const for name, const in wanted) for v in family.variants]
+        fewest = min(others)
+        return tuple(v for v, other in zip(family.variants, others, strict=True) if other == fewest), fewest > 0
 
 
 def _function_row(family: Family, rows: Sequence[ClassRow], served: set[tuple[str, str | None]]) -> FunctionRow:

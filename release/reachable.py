@@ -16,7 +16,7 @@ from foldproof.model.selection import answer
 from foldproof.release.needs import compiled_for
 from foldproof.release.ranges import FIX, InvalidRanges, Scenario, arg_domain
 from foldproof.release.shapes import Family
-from foldproof.release.solving import admitted, falls_back, plainest, rivals, solver_for
+from foldproof.release.solving import admitted, falls_back, plainest, representatives, solver_for
 from foldproof.release.world import ClassWorld, Shape
 
 MOST_COMBINATIONS = 1 << 14
@@ -110,7 +110,7 @@ def _signature(family: Family, scenario: Scenario) -> tuple[str, ...]:
 
 def _gaps(shape: Shape, variants: Sequence[Variant], policy: Policy) -> Iterator[tuple[str, Launch]]:
     """For each way to be no plain selection the plainest launch that ends so."""
-    world = ClassWorld.of(shape, rivals(shape, variants, policy))
+    world = ClassWorld.of(shape, representatives(shape, variants, policy))
     run = answer(world, policy)
     for word, formula in (("missing", run.missing), ("ambiguous", run.ambiguous), ("fallback", falls_back(world, run))):
         launch = plainest(world, solver_for(world, formula))
@@ -137,7 +137,7 @@ def _each_gap(shape: Shape, family: Family, added: Sequence[Variant], policy: Po
 
     A miss stays asked of one solver: a variant more only rules launches out. Fallbacks are asked anew each time.
     """
-    world = ClassWorld.of(shape, rivals(shape, (*family.variants, *added), policy))
+    world = ClassWorld.of(shape, representatives(shape, (*family.variants, *added), policy))
     solver = solver_for(world, *(z3.Not(admitted(world, i, policy)) for i in range(len(world.variants))))
     while (launch := plainest(world, solver)) is not None:
         yield launch
@@ -147,5 +147,5 @@ def _each_gap(shape: Shape, family: Family, added: Sequence[Variant], policy: Po
 
 
 def _first_fallback(shape: Shape, variants: Sequence[Variant], policy: Policy) -> Launch | None:
-    world = ClassWorld.of(shape, rivals(shape, variants, policy))
+    world = ClassWorld.of(shape, representatives(shape, variants, policy))
     return plainest(world, solver_for(world, falls_back(world, answer(world, policy))))

@@ -166,7 +166,9 @@ class ClassWorld:
         return z3.BoolVal(one == other)
 
     def best(self, admissible: Predicate, beats: Callable[[int, int], Bool]) -> Predicate:
-        """Admissible, and not beaten by another admissible candidate."""
+        """Admissible, and not beaten by another admissible candidate. `beats` orders all candidates, ties allowed."""
+        if self._stand_in_order(beats):
+            return self._first(admissible)
 
         def is_best(index: int) -> Bool:
             mine = admissible(index)
@@ -176,6 +178,18 @@ class ClassWorld:
             return conj([mine, *(z3.Implies(admissible(k), beats(index, k)) for k in rivals)])
 
         return self.remembered(is_best)
+
+    def _stand_in_order(self, beats: Callable[[int, int], Bool]) -> bool:
+        """Whether each candidate beats the next whatever the launch: then the earlier of any two is preferred."""
+        steps = range(len(self.variants) - 1)
+        return all(z3.is_true(z3.simplify(z3.And(beats(i, i + 1), z3.Not(beats(i + 1, i))))) for i in steps)
+
+    def _first(self, admissible: Predicate) -> Predicate:
+        """The first admissible candidate, in formulas that grow with the candidates and not with their pairs."""
+        none_before = [TRUE]
+        for index in range(len(self.variants)):
+            none_before.append(z3.And(none_before[-1], z3.Not(admissible(index))))
+        return self.remembered(lambda index: z3.And(admissible(index), none_before[index]))
 
     def less(self, one: Any, other: Any) -> Bool:
         """The comparison of two plain numbers, or of two counts."""
@@ -220,9 +234,14 @@ class ClassWorld:
     def is_placeable(self, index: int, rules: Rules) -> bool:
         """Whether nothing but the classes of the args can refuse the candidate."""
         variant, base = self.variants[index], self.shape.base
-        apart = {Reason.SOURCE, Reason.OPTION, Reason.CONST_ABSENT, Reason.CONST_DIFFERS, Reason.UNNAMED}
-        own = variant.fn == base.fn
-        return own and not any(r.reason in apart or r.reason == Reason.UNPLACED for r in refusals(variant, base, rules))
+        if variant.fn != base.fn or any(variant.consts.get(name) != const for name, const in base.consts.items()):
+            return False
+        given, read = self._kept(("names",), lambda: {a.name for a in base.args}), {p.name for p in variant.params}
+        if not read <= given or any(name not in variant.consts for name in given - read):
+            return False
+        # What is left is said by the launch's options and its source alone.
+        bare = self._kept(("bare",), lambda: msgspec.structs.replace(with_args(base, ()), consts={}))
+        return not any(r.reason in (Reason.SOURCE, Reason.OPTION) for r in refusals(variant, bare, rules))
 
     def _count(self, index: int, test: Callable[[Arg, Param | None, Const | None], bool]) -> Any:
         parts = [self.where(lambda a, p=p, c=c: test(a, p, c), j) for j, p, c in self.places(index)]  # type: ignore[misc]

@@ -130,18 +130,16 @@ def trait_ids(name: str, variants: Sequence[Variant], launches: Sequence[Launch]
     trait = REFUSALS[name][1]
     if name != "free-constants":
         launches = [Launch("", ())]
-    known: list[Any] = []
-    rows = [[_id_in(known, trait(v, launch)) for launch in launches] for v in variants]
+    known: dict[Any, int] = {}
+    rows = [[known.setdefault(_hashable(trait(v, launch)), len(known)) for launch in launches] for v in variants]
     return np.array(rows, np.int32).reshape(len(variants), len(launches))
 
 
-def _id_in(known: list[Any], value: Any) -> int:
-    # Traits hold dicts, which compare but do not hash.
-    try:
-        return known.index(value)
-    except ValueError:
-        known.append(value)
-        return len(known) - 1
+def _hashable(trait: Any) -> Any:
+    """The trait with its dicts as sets of items: equal where, and only where, the traits are."""
+    if isinstance(trait, dict):
+        return frozenset((name, _hashable(value)) for name, value in trait.items())
+    return tuple(map(_hashable, trait)) if isinstance(trait, tuple) else trait
 
 
 def _key_rows(key: str, variants: Sequence[Variant], launches: Sequence[Launch]) -> Ints:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import itertools
 
+import msgspec
 import pytest
 import z3
 from foldproof.impl import Capture, Selection, decide, load_policy
+from foldproof.impl.capture import Const, Variant
 from foldproof.impl.policy import ZOO
+from foldproof.impl.select import Outcome
 from foldproof.model.selection import answer
 from foldproof.props.generate import Shape as CaseShape
 from foldproof.props.generate import make_case, seeded
 from foldproof.release.shapes import Family
-from foldproof.release.solving import falls_back, is_possible, plainest, rivals, solver_for
+from foldproof.release.solving import falls_back, is_possible, plainest, representatives, rivals, solver_for
 from foldproof.release.world import ClassWorld, with_args
+from helpers import capture, param, variant
 
 CASES = 10
 MOST = 24
@@ -54,14 +58,65 @@ def test_rivals_leave_out_only_what_no_launch_of_the_shape_reaches() -> None:
     for number in range(CASES):
         case = make_case(choose, CaseShape(candidates=4, args=2), str(number))
         family = Family.of("k", case.capture.kernels)
-        for variant in family.variants:
-            shape = family.own_shape(variant)
+        for one in family.variants:
+            shape = family.own_shape(one)
             kept = rivals(shape, family.variants, rules)
             for args in itertools.product(*shape.classes):
                 launch = with_args(shape.base, args)
                 full = decide(Capture(family.variants), launch, rules)
                 if isinstance(full, Selection):
                     assert full.variant in kept
+
+
+def likes(variants: tuple[Variant, ...], number: int) -> tuple[Variant, ...]:
+    """Some variants with five that hold the args alike, of which one may differ in more than its hash, in any order."""
+    choose = seeded(number)
+    made = list(variants)
+    for one in variants:
+        free = {"consts": {**one.consts, "FREE": Const(int_=1)}}
+        odd = choose((None, {}, free, {"num_warps": 64}, {"num_stages": 9}))
+        for k in range(0 if odd is None else 5):
+            like = msgspec.structs.replace(one, hash=f"{choose(range(10**6))}-{one.hash}", **(odd if k == 2 else {}))
+            made.insert(choose(range(len(made) + 1)), like)
+    return tuple(made)
+
+
+@pytest.mark.parametrize("policy", ZOO)
+def test_representatives_say_how_each_launch_ends_and_what_it_reads(policy: str) -> None:
+    choose, rules, dropped, seen = seeded(11), load_policy(policy), 0, set()
+    for number in range(CASES):
+        case = make_case(choose, CaseShape(candidates=3, args=2), str(number))
+        family = Family.of("k", likes(tuple(v for v in case.capture.kernels if v.fn == "k"), number))
+        for one in family.variants[:: len(family.variants) // 3 + 1]:
+            shape = family.own_shape(one, pinned=number % 3 == 0)
+            kept = representatives(shape, family.variants, rules)
+            dropped += len(rivals(shape, family.variants, rules)) - len(kept)
+            for args in itertools.islice(itertools.product(*shape.classes), 0, None, 3):
+                launch = with_args(shape.base, args)
+                whole = decide(Capture(family.variants), launch, rules)
+                few = decide(Capture(tuple(kept)), launch, rules) if kept else None
+                assert ends(few) == ends(whole), launch
+                seen.add(ends(whole)[0])
+    assert dropped > CASES
+    assert "selection" in seen
+
+
+def test_of_likes_those_stay_that_a_tie_break_or_a_refusal_may_need() -> None:
+    marks = {"m": 1, "e": 2, "a": 3, "d": 4, "g": 4, "k": 5}
+    own = capture(*(variant(mark, param("R"), consts={"FREE": {"int": free}}) for mark, free in marks.items())).kernels
+    shape = Family.of("k", own).own_shape(msgspec.structs.replace(own[0], consts={}))
+
+    def kept(policy: str) -> str:
+        return "".join(v.hash for v in representatives(shape, own, load_policy(policy)))
+
+    assert kept("three-pass") == "mak"  # the first, the smallest hash, the last
+    assert kept("recommended") == "meadgk"  # and one of another free constant, and two that are equal
+
+
+def ends(outcome: Outcome | None) -> tuple[str, tuple[str, ...]]:
+    if isinstance(outcome, Selection):
+        return "selection", outcome.ones
+    return "MissingTritonVariant" if outcome is None else outcome.code, ()
 
 
 def test_the_plainest_launch_is_the_first_in_order() -> None:
