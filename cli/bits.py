@@ -14,7 +14,7 @@ from foldproof.gpu.symbolic.bits import BitsVerdict, Replay, load_cases
 from foldproof.gpu.symbolic.compare import Level
 from foldproof.impl.capture import capture_file
 from foldproof.impl.errors import FoldproofError
-from foldproof.reports.record import SCHEMA_VERSION
+from foldproof.reports.events import SCHEMA_VERSION
 from foldproof.reports.write import write_folder
 
 EXAMPLE = """\b

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import msgspec
 from foldproof.gpu.bundle import bundled_capture
 from foldproof.gpu.replay.receipts import CaptureId, capture_id
 from foldproof.impl.capture import Capture, load_capture
@@ -16,13 +17,11 @@ from foldproof.impl.rules import refusal
 from foldproof.props.drive import SelectorSpec
 from foldproof.reports.canonical import canonical, sha256
 from foldproof.reports.events import CaptureSeen, PolicySeen, SelectorSeen
-
-BUNDLED = "the bundled capture"
-"""What records call it; `foldproof.toml` says `path = "bundled"`."""
+from foldproof.reports.evidence import BUNDLED
 
 
 def capture_path(name: str) -> Path:
-    """Where the capture of that name lies; `BUNDLED` and "bundled" are the one in the package."""
+    """Where a capture lies; `BUNDLED`, and "bundled" as foldproof.toml has it, are the one in the package."""
     return bundled_capture() if name in (BUNDLED, "bundled") else Path(name)
 
 
@@ -52,7 +51,9 @@ def policy_digest(policy: Policy) -> str:
 
 def policy_seen(policy: Policy) -> PolicySeen:
     """The event of a policy at hand."""
-    return PolicySeen(name=policy.name, sha256=policy_digest(policy), promises=policy.promises)
+    return PolicySeen(
+        name=policy.name, sha256=policy_digest(policy), promises=policy.promises, data=msgspec.to_builtins(policy)
+    )
 
 
 def policy_digests(*further: Policy) -> dict[str, str]:
@@ -60,11 +61,14 @@ def policy_digests(*further: Policy) -> dict[str, str]:
     return {policy.name: policy_digest(policy) for policy in (*map(zoo_policy, ZOO), *further)}
 
 
-def selector_files(spec: str) -> dict[str, str]:
-    """The sha256 of each file that the words of a selector name; its program is looked for where the shell does."""
+def selector_files(spec: str, base: Path | None = None) -> dict[str, str]:
+    """The sha256 of each file that the words of a selector name; its program is looked for where the shell does.
+
+    Relative paths start at `base`, by default the current folder.
+    """
     found = {}
     for place, word in enumerate(SelectorSpec(spec).command):
-        path = Path(word)
+        path = (base or Path()) / word
         if place == 0 and not path.is_file():
             path = Path(shutil.which(word) or word)
         if path.is_file():

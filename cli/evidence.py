@@ -1,39 +1,44 @@
-"""Device receipts as evidence: those that ship with foldproof and those of a folder, if they speak of the capture."""
+"""Device receipts as evidence: those that ship with foldproof and those of a folder."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
 from foldproof.gpu.replay import Receipt, matching, read_receipts, verdict_index
-from foldproof.reports.record import EvidenceRow
+from foldproof.gpu.replay.receipts import SUFFIX, read_receipt
+from foldproof.reports.store import raw
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiptFile:
+    """A receipt, and the file that it was read from."""
+
+    name: str
+    content: bytes
+    receipt: Receipt
+
+
+def shipped_folder() -> Path:
+    """The receipts that ship in the package."""
+    return Path(str(resources.files("foldproof.reports") / "receipts"))
+
+
+def receipt_files(aot_sha256: str, *folders: Path) -> Iterator[ReceiptFile]:
+    """The receipts about a capture of this digest, shipped ones first, oldest first. Raises `FoldproofError`."""
+    for folder in (shipped_folder(), *folders):
+        files = sorted(file for suffix in (SUFFIX, SUFFIX.removesuffix(".gz")) for file in folder.glob(f"*{suffix}"))
+        found = [ReceiptFile(file.name, raw(file), read_receipt(file)) for file in files]
+        for one in sorted(found, key=lambda one: (one.receipt.started, one.receipt.kind)):
+            if one.receipt.capture.aot_sha256 == aot_sha256:
+                yield one
 
 
 def receipts(*folders: Path) -> list[Receipt]:
     """The receipts that ship in the package and those of further folders. Raises `FoldproofError`."""
-    shipped = Path(str(resources.files("foldproof.reports") / "receipts"))
-    return [receipt for folder in (shipped, *folders) for receipt in read_receipts(folder)]
-
-
-def evidence(capture: Path, found: Sequence[Receipt]) -> tuple[EvidenceRow, ...]:
-    """A row a receipt; one whose digests do not match the capture at hand is stale and shows nothing of it."""
-    rows = []
-    for receipt in found:
-        fits = matching(receipt, capture)
-        rows.append(
-            EvidenceRow(
-                receipt.kind,
-                receipt.device.name,
-                receipt.started[:10],
-                receipt.commit,
-                receipt.dirty,
-                "matches the capture" if fits else "stale: made on another capture",
-                {domain: dict(sorted(words.items())) for domain, words in receipt.counts.items()} if fits else {},
-                receipt.command,
-            )
-        )
-    return tuple(rows)
+    return [receipt for folder in (shipped_folder(), *folders) for receipt in read_receipts(folder)]
 
 
 def device_verdicts(capture: Path, found: Sequence[Receipt] | None = None) -> dict[frozenset[str], dict[str, str]]:

@@ -15,7 +15,8 @@ EXIT_OK, EXIT_REFUTED, EXIT_BAD_INPUT, EXIT_UNDECIDED = 0, 1, 2, 3
 
 VERBS = (
     *("check", "prove", "explain", "policies", "select", "capture"),
-    *("bits", "replay", "report"),
+    *("bits", "replay"),
+    *("init", "report", "verify-receipt"),
     *("fuzz", "exhaust", "serve", "bench"),
     *("lint", "coverage", "diff", "watch", "merge"),
 )
@@ -33,7 +34,8 @@ class Verbs(click.Group):
         """The verb of that name."""
         if cmd_name not in VERBS:
             return None
-        verb: click.Command = getattr(import_module(f"foldproof.cli.{cmd_name}"), cmd_name)
+        module = cmd_name.replace("-", "_")
+        verb: click.Command = getattr(import_module(f"foldproof.cli.{module}"), module)
         return verb
 
 

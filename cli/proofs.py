@@ -25,7 +25,7 @@ from foldproof.model.scope import Size
 from foldproof.model.solvers import Decision, decide_text
 from foldproof.model.theorems import THEOREMS
 from foldproof.model.verdict import Status, Verdict
-from foldproof.reports.record import SCHEMA_VERSION
+from foldproof.reports.events import SCHEMA_VERSION
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,44 +1,101 @@
-"""`foldproof report`: a finished run again, with the device evidence that speaks of its capture."""
+"""`foldproof report`: obligations against evidence, and the files for people and machines."""
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
-import msgspec
-from foldproof.cli.ui import say, show_table
+from foldproof.cli.at_hand import Scene, of_config, of_evidence
+from foldproof.cli.rendering import render_into, rendered
+from foldproof.cli.ui import console, say, show_table
 from foldproof.impl.errors import FoldproofError
-from foldproof.impl.strictjson import read_bytes
-from foldproof.reports.markdown import headline
-from foldproof.reports.markdown import report as rendered
-from foldproof.reports.record import SCHEMA_VERSION, Result
-from foldproof.reports.write import write_folder
+from foldproof.reports.obligations import FILE, FORMATS, load_config
+from foldproof.reports.store import is_store, read
+from foldproof.reports.view import Report
+
+EXAMPLE = """\b
+Examples:
+  foldproof report
+  foldproof report foldproof-report --formats receipt,junit,sarif --out ci
+  foldproof report --config foldproof.toml --baseline last-release/foldproof-report"""
 
 
-@click.command(epilog="Example: foldproof report foldproof-report")
-@click.argument("folder", type=click.Path(path_type=Path), default=Path("foldproof-report"))
-def report(folder: Path) -> int:
-    """Show the verdict of a finished run and its device evidence, and write its report.md again."""
-    file = folder / "result.json"
-    try:
-        result = msgspec.json.decode(read_bytes(file), type=Result)
-    except (msgspec.DecodeError, msgspec.ValidationError) as problem:
-        raise FoldproofError(f"is no result: {problem}", where=str(file), fix="run foldproof check again") from None
-    if result.schema_version != SCHEMA_VERSION:
-        why = f"has schema version {result.schema_version}; this foldproof reads {SCHEMA_VERSION}"
-        raise FoldproofError(why, where=str(file), fix="run foldproof check again")
-    write_folder(folder, {"report.md": rendered(result).encode()})
-    rows = [
-        (row.kind, row.device, row.date, row.state, "; ".join(f"{d}: {_words(w)}" for d, w in row.counts.items()))
-        for row in result.evidence
-    ]
-    if rows:
-        show_table(("evidence", "device", "date", "state", "pairs"), rows)
-    for row in result.owed:
-        say(f"owed: {row.what} ({row.settle})")
-    say(headline(result), style="bold green" if result.exit_code == 0 else "bold red")
-    return result.exit_code
+def _formats(_: object, __: object, text: str | None) -> tuple[str, ...] | None:
+    if text is None:
+        return None
+    words = tuple(word.strip() for word in text.split(",") if word.strip())
+    for word in words:
+        if word not in FORMATS:
+            raise click.BadParameter(f"{word!r} is no format; there are {', '.join(FORMATS)}")
+    return words
 
 
-def _words(counts: dict[str, int]) -> str:
-    return ", ".join(f"{number} {word}" for word, number in counts.items())
+@click.command(epilog=EXAMPLE)
+@click.argument("evidence", type=click.Path(path_type=Path), default=Path("foldproof-report"))
+@click.option("--formats", callback=_formats, metavar="A,B", help=f"Of {', '.join(FORMATS)}; by default all.")
+@click.option("--out", type=click.Path(path_type=Path), help="Where the files go; by default into EVIDENCE.")
+@click.option(
+    "--config", type=click.Path(path_type=Path), help="What is owed; by default foldproof.toml, if it is here."
+)
+@click.option("--baseline", type=click.Path(path_type=Path), help="Evidence of the last release: show what changed.")
+@click.option("--annotations", type=click.Choice(["github"]), help="Print workflow commands for what fails or is owed.")
+def report(  # noqa: PLR0913, PLR0917 (one parameter an option)
+    evidence: Path,
+    formats: tuple[str, ...] | None,
+    out: Path | None,
+    config: Path | None,
+    baseline: Path | None,
+    annotations: str | None,
+) -> int:
+    """Hold the records in EVIDENCE against what a release owes, and write the report.
+
+    Without a foldproof.toml the obligations are those of the runs themselves: the policy's promises, their campaigns
+    and captures. Exit 1 if one fails or a record is damaged, 3 if one is owed.
+    """
+    if not is_store(evidence):
+        raise FoldproofError("holds no evidence", where=str(evidence), fix="run foldproof check first")
+    scene, asked = _scene(evidence, config)
+    made = rendered(evidence, scene)
+    words = ["foldproof", "report", str(evidence), *(["--config", str(config)] if config else [])]
+    words += ["--baseline", str(baseline)] if baseline else []
+    files = render_into(evidence, made, formats or asked, shlex.join(words), out)
+    if annotations:
+        from foldproof.reports.render.annotations import annotations as lines  # noqa: PLC0415 (for CI alone)
+
+        click.echo(lines(made), nl=False)
+    else:
+        _show(made)
+    target = out or evidence
+    shown = [file for file in files if not file.startswith("tables/")]
+    say(
+        f"report: {', '.join(str(target / file) for file in shown)}" + (f", {target}/tables/" if files != shown else "")
+    )
+    _next(made)
+    return made.exit_code
+
+
+def _scene(evidence: Path, config: Path | None) -> tuple[Scene, tuple[str, ...]]:
+    file = config or Path(FILE)
+    if config is None and not file.is_file():
+        return of_evidence(read(evidence)[0]), FORMATS
+    stated = load_config(file)
+    return of_config(stated, file.parent), stated.report.formats
+
+
+def _show(made: Report) -> None:
+    rows = [(row.what, row.verdict, row.observed, row.date) for row in made.rows]
+    show_table(("obligation", "verdict", "observed", "date"), rows)
+    for damage in made.damaged:
+        say(f"damaged: {damage.file}: {damage.why}", style="red")
+    for row in made.open:
+        say(f"owed: {row.what}: {row.observed} ({row.settle})", style="yellow" if row.required else "")
+    console().print()
+    say(made.headline, style="bold green" if made.exit_code == 0 else "bold red")
+
+
+def _next(made: Report) -> None:
+    for row in (*made.failing, *(row for row in made.open if row.required)):
+        if row.settle:
+            say(f"next: {row.settle}")
+            return

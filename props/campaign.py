@@ -45,8 +45,8 @@ def run(policy: Policy, seconds: float, seed: int, tick: Tick = lambda _, __: No
 
     The first violation of each theorem, and the first disagreement, are shrunk and kept.
     """
-    started = monotonic()
     oracle, choose = Oracle([policy]), seeded(seed)
+    started = monotonic()  # the budget is for cases: setting the model up takes a second or so
     outcomes: Counter[str] = Counter()
     violated: Counter[str] = Counter()
     first: dict[str, Violation] = {}

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from foldproof.reports.duty import Asked, Row, Word
 from foldproof.reports.events import BytesJudged
-from foldproof.reports.evidence import AtHand, Evidence, Fact
+from foldproof.reports.evidence import BUNDLED, AtHand, Evidence, Fact
 from foldproof.reports.obligations import SYMBOLIC, BitsTable
 
 Judged = Sequence[tuple[Fact, BytesJudged]]
@@ -40,7 +40,7 @@ def _asked(bits: BitsTable, name: str, pairs: int, device: str, domain: str) -> 
     return Asked(
         f"bytes of {pairs} pair{'s' * (pairs != 1)} of {name}, {domain}, by {device}",
         "a verdict for each pair" if bits.must == "judged" else "equal, each pair",
-        shlex.join(["foldproof", verb, name, "--out", "foldproof-report"]),
+        shlex.join(["foldproof", verb, *([] if name == BUNDLED else [name]), "--out", "foldproof-report"]),
     )
 
 

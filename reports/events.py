@@ -62,11 +62,12 @@ class CaptureSeen(Event, frozen=True, tag="capture"):
 
 
 class PolicySeen(Event, frozen=True, tag="policy"):
-    """A policy at hand. `sha256` is of its canonical data; `promises` as the policy language writes them."""
+    """A policy at hand, whole. `sha256` is of its canonical data; `promises` as the policy language writes them."""
 
     name: str
     sha256: str
     promises: tuple[str, ...]
+    data: dict[str, Any] = {}
 
 
 class SelectorSeen(Event, frozen=True, tag="selector"):

@@ -27,6 +27,8 @@ from foldproof.reports.events import (
 from foldproof.reports.store import Stored
 
 E = TypeVar("E", bound=Event)
+BUNDLED = "the bundled capture"
+"""What records call the capture in the package; no command line names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,8 @@ class AtHand:
     """What is here while the report is made, by digest: what a record must match to count.
 
     `captures` has the cubins' digests by the capture's own; `policies` the digest by name; `selectors` the digests of
-    its files by spec; `pairs` the interchangeable pairs of each capture; `names` how the captures are called.
+    its files by spec; `pairs` the interchangeable pairs of each capture; `names` how the captures are called;
+    `named` how a command line names a policy, by its name.
     """
 
     captures: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -67,6 +70,7 @@ class AtHand:
     selectors: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     pairs: Mapping[str, frozenset[frozenset[str]]] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
+    named: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,51 +1,42 @@
-"""`report.md`: the result for people, rendered from the record with Jinja2. Untrusted names are escaped."""
+"""Markdown from untrusted text: cells, tables, code and fenced blocks that show it as it is."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from importlib import resources
 
 from foldproof.impl.errors import one_line
-from foldproof.reports.record import Result, findings, promises_broken
-from jinja2 import Environment, StrictUndefined
 
-_SPECIAL = {c: f"\\{c}" for c in "\\`*_[]#|"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
+_SPECIAL = {c: f"\\{c}" for c in "\\`*_[]#|~"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;", "@": "&#64;"}
+"""`@` too: a name must not notify anybody whose name it is."""
+
+WIDEST = 72
+"""Characters up to which a column lines up: a digest has 64."""
 
 
 def escape(text: object) -> str:
     """`text` on one line, so that Markdown and the HTML inside it show it as it is."""
-    return "".join(_SPECIAL.get(c, c) for c in one_line(str(text)))
+    return "".join(_SPECIAL.get(c, c) for c in one_line(str(text))).replace("://", ":&#47;&#47;")
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """A Markdown table whose columns line up in plain text too; cells are escaped."""
     cells = [[escape(c) for c in columns], *([escape(c) for c in row] for row in rows)]
-    widths = [max(len(row[i]) for row in cells) for i in range(len(columns))]
+    widths = [min(max(len(row[i]) for row in cells), WIDEST) for i in range(len(columns))]
     lines = ["| " + " | ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) + " |" for row in cells]
     return "\n".join([lines[0], "|" + "|".join("-" * (w + 2) for w in widths) + "|", *lines[1:]])
 
 
-def report(result: Result) -> str:
-    """The text of `report.md`."""
-    environment = Environment(autoescape=False, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)  # noqa: S701 (Markdown, escaped by `escape`)
-    environment.filters["md"] = escape
-    environment.globals["table"] = table
-    source = (resources.files("foldproof.reports") / "templates" / "report.md.j2").read_text("utf-8")
-    return environment.from_string(source).render(
-        result=result, broken=promises_broken(result), findings=findings(result), headline=headline(result)
-    )
+def code(text: object) -> str:
+    """`text` as a code span, whatever backticks it holds."""
+    shown = one_line(str(text))
+    ticks = "`" * (1 + max((len(run) for run in re.findall("`+", shown)), default=0))
+    pad = " " if shown.startswith("`") or shown.endswith("`") else ""
+    return f"{ticks}{pad}{shown}{pad}{ticks}"
 
 
-def headline(result: Result) -> str:
-    """The verdict of the run in one sentence."""
-    broken = promises_broken(result)
-    undecided = [row for row in result.theorems if row.verdict == "undecided"]
-    proved = sum(row.promised and row.verdict == "proved" for row in result.theorems)
-    differing = result.campaign.disagreements if result.campaign else 0
-    if broken:
-        return f"{result.policy} breaks {len(broken)} of its promises: {', '.join(row.theorem for row in broken)}."
-    if differing:
-        return f"Model and reference disagree on {differing} generated cases."
-    if undecided:
-        return f"{len(undecided)} theorems are undecided: {', '.join(row.theorem for row in undecided)}."
-    return f"{result.policy} keeps every promise: {proved} proved."
+def fence(text: str) -> str:
+    """The lines of `text` as a fenced block that nothing in it can close."""
+    lines = [one_line(line) for line in text.split("\n")]
+    ticks = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
+    return "\n".join([f"{ticks}sh", *lines, ticks])

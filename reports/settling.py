@@ -9,7 +9,7 @@ from dataclasses import replace
 from foldproof.reports.byte_duties import byte_rows, scenario_row
 from foldproof.reports.duty import Asked, Row, Word
 from foldproof.reports.events import CampaignRan, LaunchesExamined, TheoremJudged
-from foldproof.reports.evidence import AtHand, Evidence
+from foldproof.reports.evidence import BUNDLED, AtHand, Evidence
 from foldproof.reports.obligations import CaptureTable, Config, FuzzTable
 
 OUT = ("--out", "foldproof-report")
@@ -25,9 +25,10 @@ def settle(config: Config, found: Evidence, at_hand: AtHand, promises: tuple[str
     `found` holds the newest fact of each subject (see `newest.newest`).
     """
     policy = config.policy.name
-    rows = [*_theorems(config, found, promises), _own_campaign(found, policy)]
+    said = at_hand.named.get(policy, policy)
+    rows = [*_theorems(config, found, promises, said), _own_campaign(found, policy, said)]
     if config.fuzz:
-        rows.append(_fuzz(config.fuzz, found, policy))
+        rows.append(_fuzz(config.fuzz, found, policy, said))
     rows += [_launches(table, found, at_hand, policy) for table in config.capture]
     if config.bits:
         rows += byte_rows(config.bits, found, at_hand)
@@ -36,13 +37,13 @@ def settle(config: Config, found: Evidence, at_hand: AtHand, promises: tuple[str
     return tuple(rows)
 
 
-def _theorems(config: Config, found: Evidence, promises: tuple[str, ...]) -> Iterator[Row]:
+def _theorems(config: Config, found: Evidence, promises: tuple[str, ...], said: str) -> Iterator[Row]:
     policy = config.policy.name
     judged = {(e.theorem, e.old): (fact, e) for fact, e in found.of(TheoremJudged) if e.policy == policy}
     promised = {(theorem, old): None for theorem, _, old in (promise.partition(":") for promise in promises)}
     for theorem, old in _wanted(config.prove.theorems, promised, judged):
         what = f"{theorem} of {policy}" + (f" against {old}" if old else "")
-        words = ["foldproof", "prove", "--policy", policy, "--theorem", theorem, *(("--old", old) if old else ()), *OUT]
+        words = ["foldproof", "prove", "--policy", said, "--theorem", theorem, *(("--old", old) if old else ()), *OUT]
         asked = Asked(what, "proved", shlex.join(words))
         if (theorem, old) not in judged:
             yield asked.unmet()
@@ -75,11 +76,11 @@ def _wanted(
     return wanted
 
 
-def _own_campaign(found: Evidence, policy: str) -> Row:
+def _own_campaign(found: Evidence, policy: str, said: str) -> Row:
     asked = Asked(
         f"campaign: reference of {policy} against the model",
         "no difference",
-        shlex.join(["foldproof", "check", "--policy", policy]),
+        shlex.join(["foldproof", "check", "--policy", said]),
     )
     facts = [(fact, e) for fact, e in found.of(CampaignRan) if (e.stage, e.policy) == ("check", policy)]
     if not facts:
@@ -93,11 +94,13 @@ def _own_campaign(found: Evidence, policy: str) -> Row:
     return asked.shown(fact, "fails" if wrong else "holds" if event.cases else "owed", observed)
 
 
-def _fuzz(table: FuzzTable, found: Evidence, policy: str) -> Row:
-    words = ["foldproof", "fuzz", "--selector", table.selector, "--against", policy]
+def _fuzz(table: FuzzTable, found: Evidence, policy: str, said: str) -> Row:
+    words = ["foldproof", "fuzz", "--selector", table.selector, "--against", said]
     words += ["--seconds", f"{table.seconds:g}", "--seed", str(table.seed), *OUT]
     asked = Asked(
-        f"campaign: {table.selector} against {policy}", f"no difference in {table.seconds:g} s", shlex.join(words)
+        f"campaign: {table.selector} against {policy}",
+        "no difference" + (f" in {table.seconds:g} s" if table.seconds else ""),
+        shlex.join(words),
     )
     facts = [
         (fact, e)
@@ -116,7 +119,8 @@ def _fuzz(table: FuzzTable, found: Evidence, policy: str) -> Row:
 
 
 def _launches(table: CaptureTable, found: Evidence, at_hand: AtHand, policy: str) -> Row:
-    words = ["foldproof", "check", table.path, "--policy", policy]
+    words = ["foldproof", "check", *([] if table.path == BUNDLED else [table.path])]
+    words += ["--policy", at_hand.named.get(policy, policy)]
     words += ["--launches", table.launches] if table.launches else []
     asked = Asked(f"launches of {table.path} under {policy}", "each decided", shlex.join(words))
     here = {digest for digest, name in at_hand.names.items() if name == table.path}

@@ -1,0 +1,143 @@
+"""What a report is made for: the obligations, and the captures, policies and selectors that are at hand.
+
+From `foldproof.toml`, everything it names must be there, or the evidence of it is owed. Without one, the obligations
+are those of the runs in the evidence, and what is no longer where a run found it is taken as the run saw it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+from foldproof.cli.digests import (
+    capture_path,
+    identified,
+    interchangeable,
+    policy_digest,
+    policy_digests,
+    selector_files,
+)
+from foldproof.cli.stages import Subject
+from foldproof.impl.capture import capture_file
+from foldproof.impl.errors import FoldproofError
+from foldproof.impl.launch import load_launches
+from foldproof.impl.policy import ZOO, Policy, load_policy
+from foldproof.props.derive import derive
+from foldproof.reports.events import CampaignRan, CaptureSeen, LaunchesExamined, PolicySeen, RunStarted, SelectorSeen
+from foldproof.reports.evidence import BUNDLED, AtHand
+from foldproof.reports.obligations import CaptureTable, Config, FuzzTable, PolicyTable
+from foldproof.reports.store import Stored
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Obligations, what is at hand, and the promises of the policy."""
+
+    config: Config
+    at_hand: AtHand
+    promises: tuple[str, ...]
+
+
+def of_check(subject: Subject, policy: Policy, named: str) -> Scene:
+    """The scene of a run of `check`: the policy's promises, the campaign, and the launches of the capture."""
+    table = CaptureTable(subject.seen.name, "" if "launches" in subject.launches_from else subject.launches_from)
+    config = Config(policy=PolicyTable(policy.name), capture=(table,))
+    at_hand = AtHand(
+        captures={subject.seen.sha256: subject.seen.cubins},
+        policies=policy_digests(policy),
+        named={policy.name: named},
+        names={subject.seen.sha256: subject.seen.name},
+    )
+    return Scene(config, at_hand, policy.promises)
+
+
+def of_config(config: Config, base: Path) -> Scene:
+    """The scene of a `foldproof.toml`; its paths are relative to `base`, the folder that it lies in.
+
+    Raises `FoldproofError` for a policy or a capture that does not load; a selector that is absent has no files.
+    """
+    policy = load_policy(_below(base, config.policy.name) if config.policy.name not in ZOO else config.policy.name)
+    at_hand = AtHand(policies=policy_digests(policy), named={policy.name: config.policy.name})
+    for table in config.capture:
+        launches = Path(_below(base, table.launches)) if table.launches else None
+        path = capture_path(table.path)
+        at_hand = _with_capture(at_hand, table.path, path if table.path == "bundled" else base / path, launches)
+    if config.fuzz:
+        at_hand = replace(at_hand, selectors={config.fuzz.selector: selector_files(config.fuzz.selector, base)})
+    captures = tuple(msgspec.structs.replace(t, path=_called(t.path)) for t in config.capture)
+    resolved = msgspec.structs.replace(config, policy=PolicyTable(policy.name), capture=captures)
+    return Scene(resolved, at_hand, policy.promises)
+
+
+def _called(path: str) -> str:
+    return BUNDLED if path == "bundled" else path
+
+
+def _below(base: Path, path: str) -> str:
+    return path if Path(path).is_absolute() else str(base / path)
+
+
+def _with_capture(at_hand: AtHand, name: str, path: Path, launches: Path | None) -> AtHand:
+    capture, digests = identified(path)
+    recorded = capture_file(path).parent / "launches.json"
+    if launches is None and name in ("bundled", BUNDLED):
+        launches = recorded
+    decided = load_launches(launches) if launches else tuple(d.launch for d in derive(capture))
+    pairs = interchangeable(capture, decided)
+    return replace(
+        at_hand,
+        captures={**at_hand.captures, digests.aot_sha256: digests.cubins},
+        pairs={**at_hand.pairs, digests.aot_sha256: pairs},
+        names={**at_hand.names, digests.aot_sha256: _called(name)},
+    )
+
+
+def of_evidence(stored: Sequence[Stored]) -> Scene:
+    """The scene that the records themselves make. Raises `FoldproofError` where no run says what it was about."""
+    events = [one.record.event for one in stored]
+    seen = {e.name: e for e in events if isinstance(e, PolicySeen)}
+    checked = [e for e in events if isinstance(e, CampaignRan | LaunchesExamined)]
+    if not seen:
+        raise FoldproofError(
+            "no record says which policy it is about", where="records", fix="run foldproof check again"
+        )
+    name = checked[-1].policy if checked and checked[-1].policy in seen else list(seen)[-1]
+    policies = policy_digests()
+    for policy in seen.values():
+        policies.setdefault(policy.name, _policy_now(policy, events))
+    at_hand = AtHand(policies=policies)
+    for event in events:
+        if isinstance(event, CaptureSeen):
+            at_hand = _capture_now(at_hand, event)
+        if isinstance(event, SelectorSeen):
+            files = selector_files(event.spec, Path()) or event.files
+            at_hand = replace(at_hand, selectors={**at_hand.selectors, event.spec: files})
+    examined = {e.capture: e for e in events if isinstance(e, LaunchesExamined) and e.policy == name}
+    fuzzed = [e for e in events if isinstance(e, CampaignRan) and e.stage == "fuzz" and e.policy == name]
+    config = Config(
+        policy=PolicyTable(name),
+        fuzz=FuzzTable(fuzzed[-1].selector, 0, int(fuzzed[-1].seed)) if fuzzed else None,
+        capture=tuple(CaptureTable(capture) for capture in examined),
+    )
+    return Scene(config, at_hand, seen[name].promises)
+
+
+def _policy_now(seen: PolicySeen, events: Sequence[object]) -> str:
+    """The digest of a policy file as it is: the file that the newest run names, else what the run saw."""
+    commands = [event.command for event in events if isinstance(event, RunStarted)]
+    for word in (word for command in reversed(commands) for word in command.split()):
+        if word.endswith(".toml") and Path(word).is_file():
+            policy = load_policy(word)
+            if policy.name == seen.name:
+                return policy_digest(policy)
+    return seen.sha256
+
+
+def _capture_now(at_hand: AtHand, seen: CaptureSeen) -> AtHand:
+    path = capture_path(seen.name)
+    if path.exists():
+        return _with_capture(at_hand, seen.name, path, None)
+    captures = {**at_hand.captures, seen.sha256: seen.cubins}
+    return replace(at_hand, captures=captures, names={**at_hand.names, seen.sha256: seen.name})
