@@ -152,3 +152,57 @@ def test_outcomes_do_not_change_with_the_order_of_args_or_params() -> None:
     reordered = msgspec.structs.replace(SEED, args=SEED.args[::-1])
     for policy in ("two-pass", "three-pass", "recommended"):
         assert answer(capture(A, B), reordered, policy).index == 1  # type: ignore[union-attr]
+
+
+def test_variants_of_other_functions_are_no_candidates() -> None:
+    entries = [variant(mark, param("R")) | {"fn": fn} for mark, fn in (("A", "j"), ("B", "k"), ("C", "l"))]
+    for order in (entries, entries[::-1]):
+        outcome = answer(capture(*order), launch(i32("R", 7)), "three-pass")
+        assert isinstance(outcome, Selection)
+        assert outcome.variant.hash == "B"
+    assert answer(capture(entries[0], entries[2]), launch(i32("R", 7)), "three-pass").code == "MissingTritonVariant"  # type: ignore[union-attr]
+
+
+def test_a_policy_that_logs_nothing_is_silent_on_a_fallback() -> None:
+    for policy in ("single-guard", "least-held"):
+        outcome = answer(capture(A), SEED, policy)
+        assert isinstance(outcome, Selection)
+        assert (outcome.is_fallback, outcome.log) == (True, ())
+    plain = answer(capture(A), launch(ptr("P", 16), i32("R", 7)), "three-pass")
+    assert isinstance(plain, Selection)
+    assert (plain.is_fallback, plain.log) == (False, ())
+
+
+def test_a_miss_tells_the_source_and_every_option_and_a_bare_policy_nothing() -> None:
+    asked = launch(i32("R", 7), source="new", num_stages=0, arch="sm_90", enable_fp_fusion=False)
+    assert answer(capture(A), asked, "three-pass").detail.splitlines() == [  # type: ignore[union-attr]
+        "no captured Triton variant of k for this launch:",
+        "  arg R: i32 = 7",
+        "  option num_stages: 0",
+        "  option arch: sm_90",
+        "  option enable_fp_fusion: False",
+        "  source: new",
+    ]
+    assert answer(capture(A), asked, "linker-order") == Refused("MissingTritonVariant", "no variant")
+
+
+@pytest.mark.parametrize(
+    ("entries", "said"),
+    [
+        (
+            [variant("A", param("R")), variant("B", param("R"), consts={"F": {"int": 2}})],
+            "2 variants of k fit this launch and differ in a constant that the launch does not name: A, B",
+        ),
+        (
+            [variant("A", param("R")), variant("B", param("R"), num_warps=8)],
+            "2 variants of k fit this launch and differ in launch options, which the launch does not pin: A, B",
+        ),
+        (
+            [variant("A", param("R")), variant("B", param("R"))],
+            "2 variants of k fit this launch and have equal params and consts: A, B",
+        ),
+    ],
+)
+def test_an_ambiguity_says_what_the_launch_leaves_open(entries: list[dict], said: str) -> None:
+    outcome = answer(capture(*entries), launch(i32("R", 7)), "recommended")
+    assert outcome == Refused("AmbiguousTritonVariant", said, (0, 1))
