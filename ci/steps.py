@@ -1,0 +1,122 @@
+"""The step `run`: check, fuzz and report, each to its end, their exit codes kept for the step `verdict`."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+from foldproof.ci.host import Env, group, on_github, put_outputs, put_summary, say, tell
+from foldproof.ci.settings import TOKEN, Settings, settings
+from foldproof.ci.verdict import BAD_INPUT, codes_file, word, worst
+from foldproof.impl.errors import FoldproofError
+from foldproof.reports.obligations import CaptureTable
+
+_WITHHELD = {TOKEN, *(f"GITHUB_{name}" for name in ("ENV", "PATH", "OUTPUT", "STATE", "STEP_SUMMARY"))}
+_ANNOTATION = re.compile(r"::(?:error|warning|notice) [^\r\n]*")
+
+
+def run(env: Env) -> int:
+    """Run the stages, and write outputs, annotations and the summary. 0, or 2 where this step itself is misused.
+
+    A stage that fails ends nothing: the report is to say so, and the step `verdict` ends the job.
+    """
+    folder: Path | None = None
+    try:
+        file = codes_file(env)
+    except FoldproofError as problem:
+        tell(env, "error", str(problem))
+        return BAD_INPUT
+    try:
+        asked = settings(env, Path.cwd())
+    except FoldproofError as problem:
+        tell(env, "error", str(problem))
+        codes = {"config": BAD_INPUT}
+    else:
+        folder = asked.evidence
+        codes = stages(env, asked)
+    file.write_bytes(msgspec.json.encode(codes))
+    code = worst(codes)
+    receipt = str(folder / "receipt.md") if folder and (folder / "receipt.md").is_file() else ""
+    told = {"verdict": word(code), "exit-code": str(code), "receipt": receipt, "report-dir": str(folder or "")}
+    put_outputs(env, told)
+    put_summary(env, summary(folder, codes))
+    return 0
+
+
+def stages(env: Env, asked: Settings) -> dict[str, int]:
+    """The exit code of each stage. The files of an older report are removed first: what is shown is of this run."""
+    for old in ("receipt.md", "summary.md"):
+        (asked.evidence / old).unlink(missing_ok=True)
+    checks = {str(i): _foldproof(env, asked, check_words(asked, one)) for i, one in enumerate(asked.captures)}
+    codes = {"check": worst(checks)}
+    if asked.selector:
+        codes["fuzz"] = _foldproof(env, asked, fuzz_words(asked))
+    codes["report"] = _foldproof(env, asked, report_words(asked, on_github(env)))
+    return codes
+
+
+def check_words(asked: Settings, capture: CaptureTable) -> list[str]:
+    """The command that checks one capture. Text of others is the value of an option, or follows `--`."""
+    words = ["check", *_options(policy=asked.policy, launches=capture.launches, seconds=asked.check_seconds)]
+    words += _options(seed=asked.seed, receipts=asked.receipts, out=str(asked.evidence))
+    return words if capture.path == "bundled" else [*words, "--", capture.path]
+
+
+def fuzz_words(asked: Settings) -> list[str]:
+    """The command that puts the selector to the test, against the policy and with the first capture's launches."""
+    first = asked.captures[0].path
+    words = ["fuzz", *_options(selector=asked.selector, against=asked.policy, seconds=asked.fuzz_seconds)]
+    capture = "" if first == "bundled" else first
+    return words + _options(seed=asked.seed, capture=capture, out=str(asked.evidence))
+
+
+def report_words(asked: Settings, annotated: bool) -> list[str]:
+    """The command that writes the report beside its evidence."""
+    words = ["report", *_options(config=asked.config, formats=asked.formats, baseline=asked.baseline)]
+    return [*words, *(["--annotations=github"] if annotated else []), "--", str(asked.evidence)]
+
+
+def _options(**values: str) -> list[str]:
+    return [f"--{name}={value}" for name, value in values.items() if value]
+
+
+def _foldproof(env: Env, asked: Settings, words: list[str]) -> int:
+    """Run a verb and show what it prints; only its annotations are obeyed. 128 + n where signal n ended it.
+
+    The selector that it may start is code under test: it gets neither the token nor the files that steer later steps.
+    """
+    command = [sys.executable, "-P", "-m", "foldproof.cli.main", *words]
+    kept = {name: value for name, value in env.items() if name not in _WITHHELD}
+    annotations: list[str] = []
+    with group(env, f"foldproof {words[0]}"):
+        with subprocess.Popen(  # noqa: S603 (our own command)
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            cwd=asked.base,
+            env=kept,
+        ) as child:
+            for line in child.stdout or ():
+                if words[0] == "report" and _ANNOTATION.fullmatch(line.rstrip("\n")):
+                    annotations.append(line.rstrip("\n"))
+                else:
+                    say(line.rstrip("\n"))
+        code = child.returncode if child.returncode >= 0 else 128 - child.returncode
+        say(f"exit code: {code}")
+    for line in annotations:
+        say(line)
+    return code
+
+
+def summary(folder: Path | None, codes: dict[str, int]) -> str:
+    """The report's own summary, or what there is to say where no report was written."""
+    file = folder / "summary.md" if folder else None
+    if file and file.is_file():
+        return file.read_text(encoding="utf-8", errors="replace") + "\n"
+    listed = ", ".join(f"{stage} {code}" for stage, code in codes.items())
+    return f"## foldproof: {word(worst(codes))}\n\nNo report was written. Exit codes: {listed}. The log says why.\n"
