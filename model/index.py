@@ -1,6 +1,11 @@
-"""The index from each English sentence to its formula, proof and checks, as Markdown; `docs/reference/theorems.md`."""
+"""The index from each English sentence to its formula, proof and checks, as Markdown; `docs/reference/theorems.md`.
+
+python -m foldproof.model.index > docs/reference/theorems.md
+"""
 
 from __future__ import annotations
+
+import sys
 
 from foldproof.impl.policy import ZOO, zoo_policy
 from foldproof.model.mutants import TELLING
@@ -29,3 +34,7 @@ def index() -> str:
             f"- promised by: {', '.join(promised) or 'none'}\n"
         )
     return "\n".join(rows)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(index())
