@@ -19,6 +19,7 @@ from foldproof.impl import (
 from foldproof.impl.capture import missing_cubins
 from foldproof.impl.cases import case_from, case_to
 from foldproof.impl.launch import load_launches
+from foldproof.impl.strictjson import parse
 from foldproof.props.strategies import cases
 from helpers import i32, param, ptr, variant
 from hypothesis import given
@@ -55,12 +56,22 @@ BAD_CAPTURES = {
     "annotated float": (entry(params=[param("R", "fp32", annotated=True)]), "annotated is for an integer type"),
     "two kinds": (entry(consts={"C": {"int": 1, "str": "x"}}), "$.kernels[0].consts.C: a constant is exactly one"),
     "no kind": (entry(consts={"C": {}}), "$.kernels[0].consts.C: a constant is exactly one"),
+    "none that is false": (entry(consts={"C": {"none": False}}), "says nothing"),
+    "int const above 64 bits": (entry(consts={"C": {"int": 2**64}}), "an int constant lies in"),
+    "int const below 64 bits": (entry(consts={"C": {"int": -(2**63) - 1}}), "an int constant lies in"),
+    "fault in the second const": (
+        entry(consts={"B": {"int": 2}, "C": {"int": 1, "str": "x"}}),
+        "$.kernels[0].consts.C: a constant is exactly one",
+    ),
     "bool as int const": (entry(consts={"C": {"int": True}}), "$.kernels[0].consts.C.int"),
     "hash with a slash": (entry(hash="../x"), "is no plain file name"),
     "hash with NUL": (entry(hash="a\0b"), "is no plain file name"),
     "hash that hides": (entry(hash=".."), "is no plain file name"),
     "one hash twice": (json.dumps({"kernels": [variant("A"), variant("A", param("R"))]}), "share the hash 'A'"),
     "bin_dir that leaves": (json.dumps({"kernels": [variant("A")], "bin_dir": "../x"}), "leaves the capture"),
+    "bin_dir that is absolute": (json.dumps({"kernels": [variant("A")], "bin_dir": "/x"}), "leaves the capture"),
+    "bin_dir with NUL": (json.dumps({"kernels": [variant("A")], "bin_dir": "a\0b"}), "leaves the capture"),
+    "bin_ext that is a path": (json.dumps({"kernels": [variant("A")], "bin_ext": "/x"}), "is no file name ending"),
     "deep nesting": ("[" * 1_000_000, "nested too deeply"),
     "huge number": (entry().replace('"num_warps": 4', '"num_warps": ' + "9" * 10_000), "is not JSON"),
     "half a surrogate": (entry(fn="\ud800"), "surrogate"),
@@ -179,6 +190,75 @@ def test_a_policy_outside_the_language_is_a_clear_error(tmp_path: Path) -> None:
         load_policy("three-pas")
     with pytest.raises(InvalidPolicy, match="cannot be read"):
         load_policy(str(tmp_path / "absent.toml"))
+
+
+def test_a_policy_without_a_pass_or_with_a_half_promise_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "p.toml"
+    head = 'name = "mine"\nsummary = "s"\n'
+    file.write_text(head + "pass = []\n")
+    with pytest.raises(InvalidPolicy, match="at least one"):
+        load_policy(str(file))
+    file.write_text(f'promises = ["T09:"]\n{head}[[pass]]\nrules = "exact"\n')
+    with pytest.raises(InvalidPolicy, match="name an older policy"):
+        load_policy(str(file))
+    file.write_bytes(b"\xff\xfe")
+    with pytest.raises(InvalidPolicy, match="cannot be read: is not UTF-8"):
+        load_policy(str(file))
+    with pytest.raises(InvalidPolicy, match="cannot be read: No such file"):
+        load_policy(str(tmp_path / "absent.toml"))
+    with pytest.raises(InvalidPolicy, match="cannot be read: Is a directory"):
+        load_policy(str(_folder(tmp_path / "d.toml")))
+
+
+def _folder(path: Path) -> Path:
+    path.mkdir()
+    return path
+
+
+def test_a_policy_says_what_it_promises_and_what_its_rules_look_at() -> None:
+    three, public = load_policy("three-pass"), load_policy("exact-pinned")
+    assert three.promised("T01")
+    assert three.promised("T09", "two-pass")
+    assert not three.promised("T09")
+    assert not three.promised("T09", "exact-first")
+    assert not three.promised("T12")
+    assert [
+        tuple(getattr(r, n) for n in ("strictness", "public", "options", "source")) for r in three.strictest_first
+    ] == [
+        ("exact", False, True, True),
+        ("general", False, True, True),
+        ("runtime-one", False, True, True),
+    ]
+    assert [(r.public, r.options, r.source) for r in public.strictest_first] == [(True, True, False)] * 3
+    assert not load_policy("exact-first").rules(three.passes[0].rules).options
+
+
+BAD_CASES = {
+    "no object": ([], InvalidCapture, "$: a case is an object"),
+    "launch twice": ('{"launch": 1, "launch": 2}', InvalidLaunch, "the key 'launch' is repeated"),
+    "before twice": ('{"before": 1, "before": 2}', InvalidLaunch, "the key 'before' is repeated"),
+    "capture twice": ('{"capture": 1, "capture": 2}', InvalidCapture, "the key 'capture' is repeated"),
+    "no capture": ({"launch": {"fn": "k", "args": []}}, InvalidCapture, "$.capture: $: "),
+    "no launch": ({"capture": {"kernels": [variant("A")]}}, InvalidLaunch, "$.launch: $: "),
+    "before is no list": (
+        {"capture": {"kernels": [variant("A")]}, "launch": {"fn": "k", "args": []}, "before": 1},
+        InvalidLaunch,
+        "$.before: before is a list of launches",
+    ),
+    "a bad launch before": (
+        {"capture": {"kernels": [variant("A")]}, "launch": {"fn": "k", "args": []}, "before": [{}]},
+        InvalidLaunch,
+        "$.before: $: ",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD_CASES)
+def test_a_bad_case_is_refused_with_the_part_that_is_at_fault(name: str) -> None:
+    value, kind, reason = BAD_CASES[name]
+    with pytest.raises(kind) as problem:
+        case_from(parse(value, "") if isinstance(value, str) else value)
+    assert str(problem.value).startswith(reason) or reason in str(problem.value)
 
 
 def test_the_constants_1_true_and_1_0_are_three() -> None:
