@@ -37,12 +37,13 @@ HOSTILE = (
     "line one\nline two\r\n::error::three",
     "]]> --> &amp; </td>",
 )
+R = {"name": "R", "type": "i32", "div16": False, "nospec": False}
 CASE = case_bytes(
     {
         "name": "seed",
         "capture": {
             "kernels": [
-                {"fn": "k", "hash": "k1", "name": "k", "num_warps": 4, "params": [{"name": "R", "type": "i32"}]},
+                {"fn": "k", "hash": "k1", "name": "k", "num_warps": 4, "params": [R], "consts": {}},
                 {"fn": "k", "hash": "k2", "name": "k", "num_warps": 4, "params": [], "consts": {"R": {"int": 1}}},
             ]
         },
