@@ -24,6 +24,7 @@ from foldproof.reports.events import (
     CampaignRan,
     CaseFound,
     FileRef,
+    HexWindow,
     ObligationDecided,
     TheoremJudged,
 )
@@ -176,7 +177,9 @@ def _device_rows(receipt: Receipt) -> Iterable[BytesRow]:
         words: dict[str, str] = {str(domain): verdict.word for domain, verdict in pair.verdicts.items()}
         telling = next((v.reason for v in pair.verdicts.values() if v.word != "equal"), "")
         change = ", ".join(pair.change)
-        yield BytesRow(pair.fn, pair.launch, change, pair.first, pair.second, words, pair.basis, telling)
+        found = next((v.difference for v in pair.verdicts.values() if v.word == "differs" and v.difference), None)
+        window = HexWindow(found.buffer, found.offset, found.at, found.first, found.second) if found else None
+        yield BytesRow(pair.fn, pair.launch, change, pair.first, pair.second, words, pair.basis, telling, window)
 
 
 def emit_bits(to: Recorder, capture_sha256: str, cubins: dict[str, str], found: Sequence[BitsVerdict]) -> None:

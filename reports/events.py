@@ -208,6 +208,19 @@ class LaunchesExamined(Event, frozen=True, tag="launches"):
     picks: FileRef | None = None
 
 
+class HexWindow(msgspec.Struct, frozen=True):
+    """The first differing byte of a pair: `offset` bytes into `buffer`, and the same stretch of both sides in hex.
+
+    `at` is the place of that byte within the stretch.
+    """
+
+    buffer: str
+    offset: int
+    at: int
+    first: str
+    second: str
+
+
 class BytesRow(msgspec.Struct, frozen=True):
     """A pair of variants at one launch: the word by input domain, and for what differs the first byte in hex."""
 
@@ -219,6 +232,7 @@ class BytesRow(msgspec.Struct, frozen=True):
     words: dict[str, str]
     basis: str = ""
     detail: str = ""
+    window: HexWindow | None = None
 
 
 class BytesJudged(Event, frozen=True, tag="bytes"):

@@ -85,13 +85,12 @@ def scope(report: Report) -> Frame:
         says = f"{seen.variants} variants of {seen.functions} functions, "
         says += f"{len(seen.cubins)} cubins, {seen.cubins_missing} missing"
         rows.append(("capture", seen.name, seen.sha256, f"{says}; {_state(fact)}"))
-    for _, policy in report.found.of(PolicySeen):
-        state = "fresh" if report.at_hand.policies.get(policy.name) == policy.sha256 else "stale: it has changed"
-        rows.append(
-            ("policy", policy.name, policy.sha256, f"promises {', '.join(policy.promises) or 'nothing'}; {state}")
-        )
-    for _, selector in report.found.of(SelectorSeen):
+    for fact, policy in report.found.of(PolicySeen):
+        says = f"promises {', '.join(policy.promises) or 'nothing'}; {_state(fact)}"
+        rows.append(("policy", policy.name, policy.sha256, says))
+    for fact, selector in report.found.of(SelectorSeen):
         said = f"{selector.name}, {', '.join(selector.kinds)}" if selector.kinds else selector.name
+        said += f"; {_state(fact)}"
         rows += [("selector", f"{selector.spec}: {name}", digest, said) for name, digest in selector.files.items()]
         if not selector.files:
             rows.append(("selector", selector.spec, NOT_MEASURED, f"{said}; none of its words is a file"))
@@ -266,7 +265,8 @@ def byte_verdicts(report: Report) -> Frame:
             for domain, word in row.words.items():
                 key = (row.launch, pair, domain)
                 merged.setdefault(key, {})[judge] = word
-                if row.detail and word not in ("equal", "owed"):
+                # What differs on one judge says more than why another could not tell.
+                if row.detail and word not in ("equal", "owed") and (word == "differs" or key not in details):
                     details[key] = row.detail
     return _frame(
         ("function", "change", "first", "second", "launch", "domain", *judges, "first difference"),

@@ -1,0 +1,105 @@
+"use strict";
+(() => {
+  const root = document.documentElement;
+  root.classList.add("js");
+
+  // The theme: what the system says, until a reader chooses. Some browsers keep nothing for files.
+  const button = document.getElementById("theme");
+  const themes = ["auto", "light", "dark"];
+  const recall = () => { try { return localStorage.getItem("foldproof-theme"); } catch { return null; } };
+  const keep = (name) => { try { localStorage.setItem("foldproof-theme", name); } catch { /* it lasts for the visit */ } };
+  const wear = (name) => {
+    if (name === "auto") delete root.dataset.theme; else root.dataset.theme = name;
+    button.textContent = `Theme: ${name}`;
+  };
+  let theme = themes.includes(recall()) ? recall() : "auto";
+  wear(theme);
+  button.addEventListener("click", () => {
+    theme = themes[(themes.indexOf(theme) + 1) % themes.length];
+    wear(theme);
+    keep(theme);
+  });
+
+  // Filters: every word of the text must occur in a row, and its verdict be among the pressed chips.
+  const clear = new Map();
+  for (const grid of document.querySelectorAll("[data-grid]")) {
+    const input = grid.querySelector("input");
+    if (!input) continue;
+    const left = grid.querySelector("output");
+    const chips = [...grid.querySelectorAll("[data-word]")];
+    const rows = [...grid.querySelectorAll("tbody > tr")];
+    let texts = null;
+    const read = (row) => {
+      const full = [...row.querySelectorAll("[title]")].map((node) => node.title);
+      return [row.textContent, ...full].join(" ").toLowerCase();
+    };
+    const apply = () => {
+      texts ??= rows.map(read);
+      const pressed = chips.filter((chip) => chip.getAttribute("aria-pressed") === "true");
+      const words = new Set(pressed.map((chip) => chip.dataset.word));
+      const needles = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+      let shown = 0;
+      rows.forEach((row, place) => {
+        const fits = (!words.size || words.has(row.dataset.w)) && needles.every((part) => texts[place].includes(part));
+        if (row.hidden === fits) row.hidden = !fits;
+        if (fits) shown += 1;
+      });
+      const all = rows.length.toLocaleString("en");
+      left.textContent = shown === rows.length ? `${all} rows` : `${shown.toLocaleString("en")} of ${all} rows`;
+    };
+    input.addEventListener("input", apply);
+    for (const chip of chips) {
+      chip.addEventListener("click", () => {
+        chip.setAttribute("aria-pressed", String(chip.getAttribute("aria-pressed") !== "true"));
+        apply();
+      });
+    }
+    clear.set(grid, () => {
+      input.value = "";
+      for (const chip of chips) chip.setAttribute("aria-pressed", "false");
+      apply();
+    });
+  }
+
+  // Copying: the clipboard where the browser lets a file use it, else the selection.
+  const select = (node) => {
+    const range = document.createRange();
+    range.selectNodeContents(node);
+    const selection = getSelection();
+    selection.removeAllRanges();
+    selection.addRange(range);
+  };
+  document.addEventListener("click", async (event) => {
+    const copy = event.target.closest("button.copy");
+    if (!copy) return;
+    const code = copy.previousElementSibling;
+    let done = true;
+    try {
+      await navigator.clipboard.writeText(copy.dataset.copy ?? code.textContent);
+    } catch {
+      select(code);
+      done = document.execCommand("copy");
+    }
+    copy.dataset.done = done ? "copied" : "selected";
+    document.getElementById("said").textContent = copy.dataset.done;
+    setTimeout(() => { delete copy.dataset.done; }, 1500);
+  });
+
+  // Links into the page: what they lead to is opened, freed from a filter, and gets the focus.
+  const reveal = () => {
+    let target = null;
+    try { target = document.getElementById(decodeURIComponent(location.hash.slice(1))); } catch { /* no id of ours */ }
+    if (!target) return;
+    for (let node = target; node; node = node.parentElement) if (node.tagName === "DETAILS") node.open = true;
+    if (target.hidden) clear.get(target.closest("[data-grid]"))?.();
+    if (!target.matches("a, button, input, summary, [tabindex]")) target.tabIndex = -1;
+    target.focus({ preventScroll: true });
+    target.scrollIntoView({ block: target.tagName === "TR" ? "center" : "start" });
+  };
+  addEventListener("hashchange", reveal);
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest('a[href^="#"]');
+    if (link && link.hash === location.hash) reveal();
+  });
+  reveal();
+})();
