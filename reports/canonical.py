@@ -1,12 +1,13 @@
 """Canonical JSON (RFC 8785) and the digests over it: equal records have equal bytes, so a name can be a digest.
 
 RFC 8785 writes numbers as IEEE doubles. An integer that a double cannot hold is written as text, so that every reader
-of JSON reads the same value.
+of JSON reads the same value; a float that is no number is null, which means not measured.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 from typing import Any
 
 import msgspec
@@ -17,9 +18,9 @@ EXACT = 2**53 - 1
 
 
 def plain(value: Any) -> Any:
-    """`value` as JSON builtins; integers beyond `EXACT` are text, and so is a float that is no number."""
+    """`value` as JSON builtins: integers beyond `EXACT` are text, infinities and NaN null, lone surrogates `?`."""
     if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {plain(str(key)): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
     if isinstance(value, bool) or value is None or isinstance(value, str):
@@ -27,7 +28,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, int):
         return value if abs(value) <= EXACT else str(value)
     if isinstance(value, float):
-        return value if value - value == 0 else str(value)
+        return value if math.isfinite(value) else None
     return plain(msgspec.to_builtins(value))
 
 

@@ -15,7 +15,8 @@ class Row:
     """One obligation. `command` made the evidence and ended with `exit`; `settle` would settle what is owed.
 
     `evidence` is the digest of the record and `date` that of its run, "" where there is none. One that is not
-    `required` is shown and decides no exit code.
+    `required` is shown and decides no exit code. `key` stays the same from release to release, whatever the policy is
+    called and how many pairs a capture has: two reports are compared by it.
     """
 
     what: str
@@ -29,19 +30,21 @@ class Row:
     evidence: str = ""
     date: str = ""
     required: bool = True
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What an obligation asks for: the claim, what is expected, and the command that would settle it."""
+    """What an obligation asks for: the claim, what is expected, the command that would settle it, the row's `key`."""
 
     what: str
     expected: str
     settle: str
+    key: str = ""
 
     def unmet(self) -> Row:
         """The row where there is no evidence: owed."""
-        return Row(self.what, self.expected, "no evidence", "owed", settle=self.settle)
+        return Row(self.what, self.expected, "no evidence", "owed", settle=self.settle, key=self.key)
 
     def shown(self, fact: Fact, verdict: Word, observed: str) -> Row:
         """The row that rests on a fact. One that is stale is owed, whatever it says."""
@@ -56,6 +59,7 @@ class Asked:
             "" if verdict == "holds" else self.settle,
             evidence=fact.digest,
             date=run.started[:10],
+            key=self.key,
         )
         if not fact.stale:
             return row

@@ -7,7 +7,7 @@ so, and counts as owed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
@@ -20,13 +20,17 @@ from foldproof.reports.events import (
     Event,
     LaunchesExamined,
     MutantsHunted,
+    PolicySeen,
     RunFinished,
     RunStarted,
+    SelectorSeen,
     TheoremJudged,
 )
 from foldproof.reports.store import Stored
 
 E = TypeVar("E", bound=Event)
+CAMPAIGNS = {"campaign": "check", "fuzz": "fuzz", "exhaust": "exhaust"}
+"""The stage of a case -> the stage of the campaign that found it."""
 BUNDLED = "the bundled capture"
 """What records call the capture in the package; no command line names it."""
 
@@ -97,8 +101,20 @@ def evidence(stored: Iterable[Stored], at_hand: AtHand) -> Evidence:
             continue
         run = Run(name, first, last if isinstance(last, RunFinished) else None, len(records))
         runs.append(run)
-        facts += [Fact(one.record.event, one.digest, run, staleness(one.record.event, at_hand)) for one in records]
+        told = [Fact(one.record.event, one.digest, run, staleness(one.record.event, at_hand)) for one in records]
+        facts += _with_their_campaign(told)
     return Evidence(tuple(runs), tuple(facts))
+
+
+def _with_their_campaign(told: list[Fact]) -> list[Fact]:
+    """The facts of a run, each case of a campaign as stale as its campaign: a case names no selector of its own."""
+    ended = {(e.stage, e.policy): fact.stale for fact in told if isinstance(e := fact.event, CampaignRan)}
+    return [
+        replace(fact, stale=fact.stale or ended.get((CAMPAIGNS[e.stage], e.policy), ""))
+        if isinstance(e := fact.event, CaseFound) and e.stage in CAMPAIGNS
+        else fact
+        for fact in told
+    ]
 
 
 def staleness(event: AnyEvent, at_hand: AtHand) -> str:
@@ -108,14 +124,17 @@ def staleness(event: AnyEvent, at_hand: AtHand) -> str:
         return policy(event.policy, event.policy_sha256) or (policy(event.old, event.old_sha256) if event.old else "")
     if isinstance(event, CaseFound | MutantsHunted):
         return policy(event.policy, event.policy_sha256)
+    if isinstance(event, PolicySeen):
+        return policy(event.name, event.sha256)
     if isinstance(event, LaunchesExamined):
         return policy(event.policy, event.policy_sha256) or capture(event.capture_sha256, {})
     if isinstance(event, CampaignRan):
         said = policy(event.policy, event.policy_sha256)
-        if not said and event.selector and at_hand.selectors.get(event.selector) != event.selector_files:
-            known = event.selector in at_hand.selectors
-            said = f"the selector {'has other bytes' if known else 'is not at hand'}"
+        if not said and event.selector:
+            said = _selector(at_hand, event.selector, event.selector_files)
         return said or (capture(event.capture_sha256, {}) if event.capture_sha256 else "")
+    if isinstance(event, SelectorSeen):
+        return _selector(at_hand, event.spec, event.files)
     if isinstance(event, BytesJudged):
         return capture(event.capture_sha256, event.cubins)
     if isinstance(event, CaptureSeen):
@@ -130,6 +149,12 @@ def _policy(at_hand: AtHand, name: str, sha256: str) -> str:
     return "" if known == sha256 else f"the policy {name} has changed"
 
 
+def _selector(at_hand: AtHand, spec: str, files: Mapping[str, str]) -> str:
+    if at_hand.selectors.get(spec) == files:
+        return ""
+    return f"the selector {'has other bytes' if spec in at_hand.selectors else 'is not at hand'}"
+
+
 def _capture(at_hand: AtHand, sha256: str, cubins: Mapping[str, str]) -> str:
     here = at_hand.captures.get(sha256)
     if here is None:
@@ -138,4 +163,7 @@ def _capture(at_hand: AtHand, sha256: str, cubins: Mapping[str, str]) -> str:
     added = sorted(name for name in here if cubins and name not in cubins)
     if changed:
         return f"{len(changed)} cubins have other bytes, {changed[0]} among them"
-    return f"{len(added)} cubins were not there, {added[0]} among them" if added else ""
+    if added:
+        return f"{len(added)} cubins were not there, {added[0]} among them"
+    gone = sorted(name for name in cubins if name not in here)
+    return f"{len(gone)} cubins are not at hand, {gone[0]} among them" if gone else ""

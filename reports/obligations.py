@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from foldproof.impl.errors import FoldproofError, one_line
+from msgspec import Meta
 
 FILE = "foldproof.toml"
 FORMATS = ("receipt", "summary", "html", "json", "junit", "ctrf", "sarif", "intoto", "cases", "csv")
@@ -14,6 +15,8 @@ FORMATS = ("receipt", "summary", "html", "json", "junit", "ctrf", "sarif", "into
 DOMAINS = ("every bit pattern", "no NaN", "finite")
 SYMBOLIC = "symbolic"
 """In `devices`: symbolic replay, which needs none."""
+Said = Annotated[str, Meta(min_length=1)]
+"""A name or a path: an empty one is a typing error, and would fit every device."""
 _FIX = "see docs/reference/evidence.md, or start from foldproof init"
 
 
@@ -24,27 +27,27 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class PolicyTable(Table, frozen=True):
     """`name`: a policy of the zoo, or a TOML file."""
 
-    name: str = "three-pass"
+    name: Said = "three-pass"
 
 
 class ProveTable(Table, frozen=True):
     """`theorems`: ids, "promised" for those of the policy, or "all"."""
 
-    theorems: tuple[str, ...] = ("promised",)
+    theorems: tuple[Said, ...] = ("promised",)
 
 
 class FuzzTable(Table, frozen=True):
     """`selector`: a command or a library; at least `seconds` of campaign are owed, from `seed`."""
 
-    selector: str
-    seconds: float = 60.0
+    selector: Said
+    seconds: Annotated[float, Meta(gt=0, le=31_536_000)] = 60.0
     seed: int = 0
 
 
 class CaptureTable(Table, frozen=True):
     """`path` of a capture; `launches` to decide, by default derived from its variants."""
 
-    path: str
+    path: Said
     launches: str = ""
 
 
@@ -57,14 +60,14 @@ class BitsTable(Table, frozen=True):
 
     pairs: Literal["interchangeable"] | tuple[tuple[str, str], ...] = "interchangeable"
     domains: tuple[Literal["every bit pattern", "no NaN", "finite"], ...] = ("finite",)
-    devices: tuple[str, ...] = (SYMBOLIC,)
+    devices: tuple[Said, ...] = (SYMBOLIC,)
     must: Literal["judged", "equal"] = "judged"
 
 
 class ScenariosTable(Table, frozen=True):
     """Devices on which the scenarios must have run."""
 
-    devices: tuple[str, ...]
+    devices: tuple[Said, ...]
 
 
 class ReportTable(Table, frozen=True):

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from foldproof.reports.byte_duties import byte_rows, scenario_row
 from foldproof.reports.duty import Asked, Row, Word
 from foldproof.reports.events import CampaignRan, LaunchesExamined, TheoremJudged
-from foldproof.reports.evidence import BUNDLED, AtHand, Evidence
+from foldproof.reports.evidence import BUNDLED, AtHand, Evidence, Fact
 from foldproof.reports.obligations import CaptureTable, Config, FuzzTable
 
+THEOREM = "theorem "
+"""How the key of a theorem's row starts."""
 OUT = ("--out", "foldproof-report")
 THEOREM_WORDS: Mapping[str, Word] = {"proved": "holds", "refuted": "fails", "undecided": "undecided"}
 ENOUGH = 0.99
@@ -44,7 +46,7 @@ def _theorems(config: Config, found: Evidence, promises: tuple[str, ...], said: 
     for theorem, old in _wanted(config.prove.theorems, promised, judged):
         what = f"{theorem} of {policy}" + (f" against {old}" if old else "")
         words = ["foldproof", "prove", "--policy", said, "--theorem", theorem, *(("--old", old) if old else ()), *OUT]
-        asked = Asked(what, "proved", shlex.join(words))
+        asked = Asked(what, "proved", shlex.join(words), f"{THEOREM}{theorem}" + (f" against {old}" if old else ""))
         if (theorem, old) not in judged:
             yield asked.unmet()
             continue
@@ -55,8 +57,9 @@ def _theorems(config: Config, found: Evidence, promises: tuple[str, ...], said: 
         row = replace(asked, what=f"{what}: {event.name}").shown(
             fact, THEOREM_WORDS.get(event.verdict, "owed"), observed
         )
-        # A refuted theorem that nobody promised is a finding: it is shown, and stops no release.
-        yield replace(row, required="all" not in config.prove.theorems or (theorem, old) in promised)
+        # A refuted theorem that is neither promised nor asked for by name is a finding: it is shown, and stops nothing.
+        named = {theorem, f"{theorem}:{old}"} & set(config.prove.theorems)
+        yield replace(row, required=bool(named) or (theorem, old) in promised)
 
 
 def _wanted(
@@ -81,11 +84,12 @@ def _own_campaign(found: Evidence, policy: str, said: str) -> Row:
         f"campaign: reference of {policy} against the model",
         "no difference",
         shlex.join(["foldproof", "check", "--policy", said]),
+        "campaign of the reference",
     )
     facts = [(fact, e) for fact, e in found.of(CampaignRan) if (e.stage, e.policy) == ("check", policy)]
     if not facts:
         return asked.unmet()
-    fact, event = facts[-1]
+    fact, event = _telling(facts, lambda e: bool(e.disagreements or any(e.violated_promises.values())))
     broken = sum(event.violated_promises.values())
     observed = f"{event.cases:,} cases, {event.disagreements} differences"
     if broken:
@@ -101,6 +105,7 @@ def _fuzz(table: FuzzTable, found: Evidence, policy: str, said: str) -> Row:
         f"campaign: {table.selector} against {policy}",
         "no difference" + (f" in {table.seconds:g} s" if table.seconds else ""),
         shlex.join(words),
+        f"campaign of {table.selector}",
     )
     facts = [
         (fact, e)
@@ -109,7 +114,7 @@ def _fuzz(table: FuzzTable, found: Evidence, policy: str, said: str) -> Row:
     ]
     if not facts:
         return asked.unmet()
-    fact, event = facts[-1]
+    fact, event = _telling(facts, lambda e: bool(e.disagreements or e.faults))
     wrong = event.disagreements + len(event.faults)
     observed = f"{event.cases:,} launches in {event.seconds or 0:.1f} s, {wrong} kinds of finding"
     if wrong:
@@ -118,11 +123,25 @@ def _fuzz(table: FuzzTable, found: Evidence, policy: str, said: str) -> Row:
     return asked.shown(fact, "holds" if enough else "owed", observed)
 
 
+def _telling(
+    facts: Sequence[tuple[Fact, CampaignRan]], wrong: Callable[[CampaignRan], bool]
+) -> tuple[Fact, CampaignRan]:
+    """Of campaigns of one subject in several scopes, the one that decides: a fresh one, of these one that found.
+
+    No later campaign of another scope hides a difference; of those that found none, the longest speaks.
+    """
+    fresh = [pair for pair in facts if not pair[0].stale]
+    found = [pair for pair in fresh if wrong(pair[1])]
+    return found[-1] if found else max(fresh, key=lambda pair: pair[1].seconds or 0) if fresh else facts[-1]
+
+
 def _launches(table: CaptureTable, found: Evidence, at_hand: AtHand, policy: str) -> Row:
     words = ["foldproof", "check", *([] if table.path == BUNDLED else [table.path])]
     words += ["--policy", at_hand.named.get(policy, policy)]
     words += ["--launches", table.launches] if table.launches else []
-    asked = Asked(f"launches of {table.path} under {policy}", "each decided", shlex.join(words))
+    asked = Asked(
+        f"launches of {table.path} under {policy}", "each decided", shlex.join(words), f"launches of {table.path}"
+    )
     here = {digest for digest, name in at_hand.names.items() if name == table.path}
     facts = [
         (fact, e)

@@ -1,7 +1,8 @@
 """The evidence folder: `records/SHA256.json` beside the files that the records speak of. Written once, never again.
 
 A record's name is the digest of its bytes, and its bytes are canonical JSON; a file that changes under a record has
-another digest than the record says. `read` trusts nothing of that, `damage` names everything that does not hold.
+another digest than the record says. `read` trusts nothing of that, `damage` names everything that does not hold. A
+folder holds its files itself: a link in it is damage, since what it points at does not travel with it.
 """
 
 from __future__ import annotations
@@ -41,9 +42,16 @@ class Damage:
 
 
 def put(folder: Path, record: Record) -> str:
-    """Write a record, whole or not at all; its digest. Raises `FoldproofError` if the folder cannot be written."""
+    """Write a record, whole or not at all; its digest.
+
+    Raises `FoldproofError` if the folder cannot be written, or if `read` would refuse the record: an integer of more
+    than 53 bits in a field of numbers is text to it.
+    """
     content = canonical(record)
     digest = sha256(content)
+    why = _parsed(content, digest)
+    if isinstance(why, str):
+        raise FoldproofError(f"the record {why}", where=str(folder), fix="tell the authors: no event may hold this")
     _write(folder, f"{RECORDS}/{digest}.json", content)
     return digest
 
@@ -55,6 +63,8 @@ def put_file(folder: Path, path: str, content: bytes) -> FileRef:
     """
     digest = sha256(content)
     target = PurePosixPath(path)
+    if not _is_below(path):
+        raise FoldproofError("is outside the folder", where=one_line(path), fix="name a file below it")
     named = target.with_name(f"{target.name.partition('.')[0]}-{digest[:12]}{''.join(target.suffixes)}")
     for name in (path, str(named)):
         there = folder / name
@@ -85,8 +95,8 @@ def _write(folder: Path, name: str, content: bytes) -> None:
         except BaseException:
             Path(temporary).unlink(missing_ok=True)
             raise
-    except OSError as problem:
-        why = f"cannot be written: {problem.strerror or problem}"
+    except (OSError, ValueError) as problem:
+        why = f"cannot be written: {getattr(problem, 'strerror', None) or problem}"
         raise FoldproofError(why, where=str(target), fix="name a writable folder with --out") from None
 
 
@@ -99,8 +109,9 @@ def raw(file: Path) -> bytes:
         if file.stat().st_size > MAX_BYTES:
             raise FoldproofError(f"has more than {MAX_BYTES} bytes", where=str(file), fix=fix)
         return file.read_bytes()
-    except OSError as problem:
-        raise FoldproofError(f"cannot be read: {problem.strerror}", where=str(file), fix=fix) from None
+    except (OSError, ValueError) as problem:
+        why = f"cannot be read: {getattr(problem, 'strerror', None) or problem}"
+        raise FoldproofError(why, where=str(file), fix=fix) from None
 
 
 def is_store(folder: Path) -> bool:
@@ -131,6 +142,8 @@ def read(folder: Path) -> tuple[list[Stored], list[Damage]]:
 
 def _read_one(file: Path) -> Stored | Damage:
     name = f"{RECORDS}/{file.name}"
+    if file.is_symlink():
+        return Damage(name, "is a link: the folder must hold the record itself")
     if not _NAME.fullmatch(file.name) or not file.is_file():
         return Damage(name, "is no record: its name is no digest")
     try:
@@ -139,15 +152,21 @@ def _read_one(file: Path) -> Stored | Damage:
         return Damage(name, problem.why)
     if f"{sha256(content)}.json" != file.name:
         return Damage(name, "was changed: its bytes have another digest than its name says")
+    parsed = _parsed(content, file.stem)
+    return Damage(name, parsed) if isinstance(parsed, str) else parsed
+
+
+def _parsed(content: bytes, digest: str) -> Stored | str:
+    """The record in `content`, or why it is none."""
     try:
         record = msgspec.json.decode(content, type=Record)
-    except (msgspec.DecodeError, msgspec.ValidationError, RecursionError) as problem:
-        return Damage(name, f"is no record: {one_line(str(problem))}")
+    except (msgspec.DecodeError, msgspec.ValidationError, RecursionError, ValueError) as problem:
+        return f"is no record: {one_line(str(problem))}"
     if record.schema_version != SCHEMA_VERSION:
-        return Damage(name, f"has schema version {record.schema_version}; this foldproof reads {SCHEMA_VERSION}")
+        return f"has schema version {record.schema_version}; this foldproof reads {SCHEMA_VERSION}"
     if canonical(record) != content:
-        return Damage(name, "is not in canonical form, or holds fields that no record has")
-    return Stored(file.stem, record)
+        return "is not in canonical form, or holds fields that no record has"
+    return Stored(digest, record)
 
 
 def damage(folder: Path, stored: list[Stored]) -> Iterator[Damage]:
@@ -156,6 +175,22 @@ def damage(folder: Path, stored: list[Stored]) -> Iterator[Damage]:
     A missing record of a finished run, a run that nothing began, a file that is absent or has another digest. Of a
     rendered file the newest record speaks.
     """
+    yield from _run_damage(stored)
+    rendered: dict[str, str] = {}
+    fixed: dict[tuple[str, str], None] = {}
+    for s in stored:
+        for ref in files_of(s.record.event):
+            if isinstance(s.record.event, Rendered):
+                rendered[ref.path] = ref.sha256
+            else:
+                fixed[ref.path, ref.sha256] = None
+    for path, digest in (*fixed, *rendered.items()):
+        why = _file_damage(folder, path, digest)
+        if why:
+            yield Damage(path, why)
+
+
+def _run_damage(stored: list[Stored]) -> Iterator[Damage]:
     digests = {s.digest for s in stored}
     runs: dict[str, list[Record]] = {}
     for s in stored:
@@ -167,22 +202,22 @@ def damage(folder: Path, stored: list[Stored]) -> Iterator[Damage]:
             if isinstance(record.event, RunFinished):
                 gone = [d for d in record.event.records if d not in digests]
                 yield from (Damage(f"{RECORDS}/{d}.json", "is missing; its run counts on it") for d in gone)
-    wanted: dict[str, tuple[str, bool]] = {}
-    for s in stored:
-        for ref in files_of(s.record.event):
-            wanted[ref.path] = (ref.sha256, isinstance(s.record.event, Rendered))
-    for path, (digest, _) in wanted.items():
-        why = _file_damage(folder, path, digest)
-        if why:
-            yield Damage(path, why)
 
 
 def _file_damage(folder: Path, path: str, digest: str) -> str:
-    parts = PurePosixPath(path)
-    if parts.is_absolute() or ".." in parts.parts:
+    if not _is_below(path):
         return "is outside the folder: no record may name it"
     try:
+        if any((folder / part).is_symlink() for part in (path, *map(str, PurePosixPath(path).parents))[:-1]):
+            return "is a link, or lies behind one: the folder must hold the file itself"
         content = raw(folder / path)
     except FoldproofError as problem:
         return problem.why
+    except OSError as problem:
+        return f"cannot be read: {problem.strerror}"
     return "" if sha256(content) == digest else "was changed: a record has another digest of it"
+
+
+def _is_below(path: str) -> bool:
+    parts = PurePosixPath(path)
+    return bool(parts.parts) and not parts.is_absolute() and ".." not in parts.parts and "\0" not in path
