@@ -47,13 +47,13 @@ def run(env: Env) -> int:
 
 
 def stages(env: Env, asked: Settings) -> dict[str, int]:
-    """The exit code of each stage. The files of an older report are removed first: what is shown is of this run."""
-    for old in ("receipt.md", "summary.md"):
-        (asked.evidence / old).unlink(missing_ok=True)
+    """The exit code of each stage. Where no report comes about, none of an earlier stage or run is left to be shown."""
     checks = {str(i): _foldproof(env, asked, check_words(asked, one)) for i, one in enumerate(asked.captures)}
     codes = {"check": worst(checks)}
     if asked.selector:
         codes["fuzz"] = _foldproof(env, asked, fuzz_words(asked))
+    for earlier in ("receipt.md", "summary.md"):
+        (asked.evidence / earlier).unlink(missing_ok=True)
     codes["report"] = _foldproof(env, asked, report_words(asked, on_github(env)))
     return codes
 
@@ -61,7 +61,7 @@ def stages(env: Env, asked: Settings) -> dict[str, int]:
 def check_words(asked: Settings, capture: CaptureTable) -> list[str]:
     """The command that checks one capture. Text of others is the value of an option, or follows `--`."""
     words = ["check", *_options(policy=asked.policy, launches=capture.launches, seconds=asked.check_seconds)]
-    words += _options(seed=asked.seed, receipts=asked.receipts, out=str(asked.evidence))
+    words += _options(seed=asked.seed, receipts=asked.receipts, out=from_base(asked, asked.evidence))
     return words if capture.path == "bundled" else [*words, "--", capture.path]
 
 
@@ -70,13 +70,26 @@ def fuzz_words(asked: Settings) -> list[str]:
     first = asked.captures[0].path
     words = ["fuzz", *_options(selector=asked.selector, against=asked.policy, seconds=asked.fuzz_seconds)]
     capture = "" if first == "bundled" else first
-    return words + _options(seed=asked.seed, capture=capture, out=str(asked.evidence))
+    return words + _options(seed=asked.seed, capture=capture, out=from_base(asked, asked.evidence))
 
 
 def report_words(asked: Settings, annotated: bool) -> list[str]:
     """The command that writes the report beside its evidence."""
-    words = ["report", *_options(config=asked.config, formats=asked.formats, baseline=asked.baseline)]
-    return [*words, *(["--annotations=github"] if annotated else []), "--", str(asked.evidence)]
+    words = [
+        "report",
+        *_options(
+            config=from_base(asked, asked.config) if asked.config else "",
+            formats=asked.formats,
+            baseline=asked.baseline,
+        ),
+    ]
+    return [*words, *(["--annotations=github"] if annotated else []), "--", from_base(asked, asked.evidence)]
+
+
+def from_base(asked: Settings, path: Path | str) -> str:
+    """A path as the commands and the report have it: relative where it lies below the folder that they run in."""
+    below = Path(path)
+    return str(below.relative_to(asked.base)) if below.is_relative_to(asked.base) else str(below)
 
 
 def _options(**values: str) -> list[str]:

@@ -63,7 +63,7 @@ def report(  # noqa: PLR0913, PLR0917 (one parameter an option)
     if annotations:
         from foldproof.reports.render.annotations import annotations as lines  # noqa: PLC0415 (for CI alone)
 
-        click.echo(lines(made), nl=False)
+        click.echo(lines(made, evidence.as_posix()), nl=False)
     else:
         _show(made)
     target = out or evidence
