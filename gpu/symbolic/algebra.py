@@ -10,8 +10,9 @@ from __future__ import annotations
 import numpy as np
 from foldproof.gpu.symbolic.bitview import cat, const_mask, extract, low_mask, select, zero_extend
 from foldproof.gpu.symbolic.graph import Bits, Graph, Ids, Mask
+from foldproof.gpu.symbolic.integer_primitives import Primitive
 from foldproof.gpu.symbolic.lanes import Value, nodes_of, value_of
-from foldproof.gpu.symbolic.primitives import Primitive, primitive
+from foldproof.gpu.symbolic.primitives import primitive
 
 
 def op_of(g: Graph, prim: Primitive) -> int:

@@ -12,81 +12,26 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from foldproof.gpu.symbolic.cases import LaunchCase, allocations, blocks_of, load_cases, parameters
 from foldproof.gpu.symbolic.compare import Comparer, Level
 from foldproof.gpu.symbolic.execute import Block, Run, execute, launched
-from foldproof.gpu.symbolic.explain import Explanation, explain, specialisations
+from foldproof.gpu.symbolic.explain import explain, specialisations
 from foldproof.gpu.symbolic.graph import Graph, GraphFull
 from foldproof.gpu.symbolic.lanes import Stop, Unstable
 from foldproof.gpu.symbolic.normal import Domain
 from foldproof.gpu.symbolic.program import Kernel
 from foldproof.gpu.symbolic.reader import read_ptx
 from foldproof.gpu.symbolic.sass import contract_nothing
-from foldproof.gpu.symbolic.witness import Searcher, Witness
+from foldproof.gpu.symbolic.verdict import BitsError, BitsVerdict, Pair, cannot_load, witness_case
+from foldproof.gpu.symbolic.witness import Searcher
 from foldproof.impl.capture import Capture, Variant, capture_file, load_capture
-from foldproof.impl.errors import FoldproofError
-from foldproof.impl.launch import launch_to
 from foldproof.impl.rules import Rules, Strictness, refusal
 
-__all__ = ["BitsVerdict", "Level", "Pair", "Replay", "load_cases", "pairs", "verdict", "witness_case"]
+__all__ = ["BitsError", "BitsVerdict", "Level", "Pair", "Replay", "load_cases", "pairs", "verdict", "witness_case"]
 
-SHARED_LIMITS = {
-    "sm_80": 166_912,
-    "sm_86": 101_376,
-    "sm_89": 101_376,
-    "sm_90": 232_448,
-    "sm_100": 232_448,
-    "sm_120": 101_376,
-}
-"""Bytes of shared memory that one block can have, by architecture; sm_121 has that of sm_120."""
 ADMITS = Rules(Strictness.RUNTIME_ONE)
-
-
-class Pair(msgspec.Struct, frozen=True):
-    """Two variants of a function, by hash, and a launch that the runtime-one rules admit both for."""
-
-    fn: str
-    first: str
-    second: str
-    case: LaunchCase
-
-
-class BitsVerdict(msgspec.Struct, frozen=True):
-    """What symbolic replay says of one pair at one launch.
-
-    `domain` is for which inputs; `scope` which blocks; `rules` the rewrites that the proof used; `modulo` what it rests
-    on beyond PTX; `change` what the variants were specialised for differently; `reason` why there is no verdict, or
-    what decided it.
-    """
-
-    fn: str
-    first: str
-    second: str
-    launch: str
-    level: Level
-    domain: str = ""
-    reason: str = ""
-    scope: str = ""
-    change: tuple[str, ...] = ()
-    rules: tuple[str, ...] = ()
-    modulo: tuple[str, ...] = ()
-    differing: int = 0
-    explanation: Explanation | None = None
-    witness: Witness | None = None
-
-    @property
-    def is_equal(self) -> bool:
-        """Whether it claims equal bytes."""
-        return self.level.is_equal
-
-
-class BitsError(FoldproofError):
-    """A capture or a selection of pairs that symbolic replay cannot work on."""
-
-    code = "BadInput"
 
 
 @dataclass(slots=True)
@@ -175,7 +120,7 @@ class Replay:
             pair.fn, pair.first, pair.second, pair.case.name, Level.UNKNOWN, change=specialisations(first, second)
         )
         for variant in (first, second):
-            if reason := _cannot_load(variant):
+            if reason := cannot_load(variant):
                 return msgspec.structs.replace(base, reason=f"no reference: {variant.hash} {reason}")
         if self._identical(pair):
             return msgspec.structs.replace(
@@ -281,43 +226,6 @@ class Replay:
                     same = session.comparer.compare(other[0], found[0], narrowed=other[1] or found[1])
                     cleared |= set(alone) if same.domain is not None else set()
         return tuple(c for c in change if c not in cleared) or change
-
-
-def witness_case(pair: Pair, found: BitsVerdict) -> dict[str, Any]:
-    """A witness as a record that a device run can replay: launch, grid, pair, inputs and what to expect.
-
-    `inputs` lists (index, bits) by buffer; elements that are not listed are zero. Raises `BitsError` without a witness.
-    """
-    if found.witness is None:
-        raise BitsError(
-            "has no witness", where=f"{pair.first} and {pair.second}", fix="only pairs that differ have one"
-        )
-    inputs: dict[str, list[tuple[int, int]]] = {}
-    for element in found.witness.inputs:
-        if element.bits:
-            inputs.setdefault(element.buffer, []).append((element.index, element.bits))
-    return {
-        "name": f"{pair.case.name}: {pair.first} against {pair.second}",
-        "launch": launch_to(pair.case.launch),
-        "grid": list(pair.case.grid or ()),
-        "buffers": {name: {"below": below} for name, below in pair.case.below.items()},
-        "pair": [pair.first, pair.second],
-        "inputs": inputs,
-        "expect": {
-            "buffer": found.witness.output.buffer,
-            "index": found.witness.output.index,
-            "bits": [found.witness.output.bits, found.witness.other_bits],
-            "exact": found.witness.exact,
-        },
-    }
-
-
-def _cannot_load(variant: Variant) -> str:
-    family = (variant.arch or "").rstrip("a")
-    limit = SHARED_LIMITS.get("sm_120" if family == "sm_121" else family)
-    if limit is not None and variant.shared > limit:
-        return f"needs {variant.shared} bytes of shared memory, {variant.arch} has {limit} a block"
-    return ""
 
 
 def _said(stop: Stop) -> str:

@@ -14,6 +14,7 @@ from foldproof.gpu.symbolic.memory import Global, Region
 from foldproof.gpu.symbolic.program import Instr, Kernel
 from foldproof.gpu.symbolic.regions import fork
 from foldproof.gpu.symbolic.scalar import SCALAR
+from foldproof.gpu.symbolic.schedule import run
 from foldproof.gpu.symbolic.tensor import TENSOR
 from foldproof.gpu.symbolic.warp import WARP
 
@@ -93,6 +94,6 @@ def _execute(g: Graph, launch: Launched, regions: tuple[Region, ...], blocks: Se
     effects: list[Effect] = []
     for first in range(0, len(blocks), together):
         machine = Machine(launch, memory, blocks[first : first + together])
-        machine.run()
+        run(machine)
         effects += machine.effects
     return Run(launch.kernel, memory, tuple(effects))

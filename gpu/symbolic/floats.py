@@ -6,9 +6,10 @@ import numpy as np
 from foldproof.gpu.symbolic.algebra import compute, named
 from foldproof.gpu.symbolic.bitview import cat
 from foldproof.gpu.symbolic.handlers import glue, piece, simple, width_of_type
+from foldproof.gpu.symbolic.integer_primitives import Primitive
 from foldproof.gpu.symbolic.lanes import Lanes, Stop, nodes_of
 from foldproof.gpu.symbolic.machine import Handler, Machine
-from foldproof.gpu.symbolic.primitives import Primitive, primitive
+from foldproof.gpu.symbolic.primitives import primitive
 from foldproof.gpu.symbolic.program import Instr
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from foldproof.gpu.symbolic.algebra import build
 from foldproof.gpu.symbolic.bitview import const_mask, low_mask
 from foldproof.gpu.symbolic.graph import Graph, Ids
-from foldproof.gpu.symbolic.primitives import Primitive
+from foldproof.gpu.symbolic.integer_primitives import Primitive
 from foldproof.gpu.symbolic.softfloat import FORMATS
 from numpy.typing import NDArray
 

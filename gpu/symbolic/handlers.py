@@ -8,9 +8,9 @@ from typing import TypeAlias
 import numpy as np
 from foldproof.gpu.symbolic.algebra import compute
 from foldproof.gpu.symbolic.bitview import extract, join, low_mask
+from foldproof.gpu.symbolic.integer_primitives import Primitive
 from foldproof.gpu.symbolic.lanes import Lanes, Stop, Value, nodes_of, value_of
 from foldproof.gpu.symbolic.machine import Handler, Machine
-from foldproof.gpu.symbolic.primitives import Primitive
 from foldproof.gpu.symbolic.program import Instr
 
 Factory: TypeAlias = Callable[[Instr], Handler]

@@ -1,7 +1,6 @@
-"""The executor: all threads of some blocks in lock step, lane by lane masks where they part.
+"""The executor: all threads of some blocks in lock step, lane by lane masks where they part (`schedule`).
 
-Integers, predicates and addresses are concrete; what is loaded from memory is symbolic. Threads that part at a branch
-run group by group, the group at the lowest instruction first, and join where their instructions meet again.
+Integers, predicates and addresses are concrete; what is loaded from memory is symbolic.
 """
 
 from __future__ import annotations
@@ -11,18 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from foldproof.gpu.symbolic.algebra import compute, named
 from foldproof.gpu.symbolic.bitview import extract, low_mask, select
-from foldproof.gpu.symbolic.graph import Graph, Ids
+from foldproof.gpu.symbolic.graph import Ids
 from foldproof.gpu.symbolic.lanes import Lanes, Stop, Value, merge, nodes_of, value_of
-from foldproof.gpu.symbolic.memory import Global
+from foldproof.gpu.symbolic.memory import Global, origin
 from foldproof.gpu.symbolic.program import Guard, Imm, Instr, Kernel, Operand, Reg, Sym
 from foldproof.gpu.symbolic.shared import Shared
 from foldproof.gpu.symbolic.units import EPOCH, By
 from numpy.typing import NDArray
-
-MAX_STEPS = 400_000
-"""Instructions that one batch of blocks may take."""
 
 Handler = Callable[["Machine", Instr, "Lanes | None"], None]
 Copy = tuple[NDArray[np.int64], Lanes]
@@ -184,88 +179,6 @@ class Machine:
         assert node is not None
         return origin(self.g, int(node[node > 0][0]), self.memory)
 
-    def run(self) -> None:
-        """Run every lane to its end. Raises `Stop`."""
-        pc = np.zeros(self.lanes, np.int64)
-        self.spread(pc, np.arange(self.lanes, dtype=np.int64), len(self.kernel.code))
-        self.memory.check_reads()
-        self.g.current_place = 0
-
-    def spread(self, pc: NDArray[np.int64], members: Lanes, until: int) -> None:
-        """Run the lanes `members` until each is at `until` (the end of a region, or of the code)."""
-        end = len(self.kernel.code)
-        waiting = np.zeros(self.lanes, np.bool_)
-        steps = 0
-        while True:
-            here = pc[members]
-            live = members[(here < end) & (here != until)]
-            ready = live[~waiting[live]]
-            if not len(ready):
-                if not len(live):
-                    return
-                self._release(live, waiting)
-                continue
-            at = int(pc[ready].min())
-            group = ready[pc[ready] == at]
-            alone = len(group) == len(live)
-            steps += self._straight(pc, group, at, alone, waiting, until)
-            if steps > MAX_STEPS:
-                raise Stop(f"more than {MAX_STEPS} instructions", self.kernel.code[at].line)
-
-    def _straight(  # noqa: C901, PLR0913, PLR0917  # one loop over instructions, and the state of the schedule
-        self, pc: NDArray[np.int64], group: Lanes, at: int, alone: bool, waiting: NDArray[np.bool_], until: int
-    ) -> int:
-        """Run one group from `at` until its lanes part, wait, or may meet others."""
-        code, steps = self.kernel.code, 0
-        idx = None if len(group) == self.lanes else group
-        while at < len(code) and at != until:
-            instr = code[at]
-            steps += 1
-            if steps > MAX_STEPS:
-                return steps
-            self.g.current_place = self.places[at]
-            kind = instr.parts[0]
-            if kind == "bra":
-                taken = self.branch(instr, group, idx, pc, at)
-                if taken is None:
-                    return steps
-                at = taken
-            elif kind in ("ret", "exit"):
-                chosen = group if instr.guard is None else self.active(instr.guard, idx, instr.line)
-                if chosen is None:
-                    chosen = group
-                pc[group] = at + 1
-                pc[chosen] = len(code)
-                return steps
-            elif kind in ("bar", "barrier") and instr.parts[1] != "warp":
-                if instr.guard is not None:
-                    raise Stop("a barrier under a predicate", instr.line)
-                at += 1
-                if idx is not None:
-                    pc[group] = at
-                    waiting[group] = True
-                    return steps
-                self.barrier(np.arange(len(self.block_clock)))
-            else:
-                self.step(at, instr, idx)
-                at += 1
-            if not alone and at in self.joins:
-                break
-        pc[group] = at
-        return steps
-
-    def barrier(self, blocks: NDArray[np.int64]) -> None:
-        """All threads of these blocks have arrived."""
-        self.block_clock[blocks] += 1
-
-    def _release(self, live: Lanes, waiting: NDArray[np.bool_]) -> None:
-        """Let the blocks go on whose every living thread waits. All living lanes wait."""
-        blocks = np.unique(self.block[live])
-        if self.depth:
-            raise Stop("a barrier in a branch that depends on data")
-        waiting[live] = False
-        self.barrier(blocks)
-
     def active(self, guard: Guard, idx: Lanes | None, line: int) -> Lanes | None:
         """The lanes of `idx` on which a guard holds; None for all lanes there are."""
         value = self.get(Reg(guard.reg), 1, idx, line)
@@ -326,44 +239,3 @@ class Machine:
             if negated:
                 yes, no = no, yes
             self.regs[name] = merge(now, value_of(self.g, select(self.g, condition, yes, no, width)), lanes)
-
-    def branch(self, instr: Instr, group: Lanes, idx: Lanes | None, pc: NDArray[np.int64], at: int) -> int | None:
-        """Where the whole group goes on; None when it parts (`pc` is then set)."""
-        target = instr.operands[0]
-        assert isinstance(target, Sym)
-        to = self.kernel.labels[target.name]
-        if instr.guard is None:
-            return to
-        value = self.get(Reg(instr.guard.reg), 1, idx, instr.line)
-        symbolic = value.symbolic()
-        if symbolic.any():
-            return self.fork(self, instr, group, value, pc, at)
-        holds = (value.bits != 0) != instr.guard.negated
-        if holds.all():
-            return to
-        if not holds.any():
-            return at + 1
-        pc[group] = np.where(holds, to, at + 1)
-        return None
-
-
-def origin(g: Graph, node: int, memory: Global) -> str:
-    """The first input below a node, as `NAME[byte offset]`."""
-    todo, seen = [node], set()
-    while todo:
-        cur = todo.pop()
-        if cur in seen or cur == 0:
-            continue
-        seen.add(cur)
-        if int(g.op[cur]) in g.leaves.values():
-            address = int(g.imm[cur])
-            for region in memory.regions:
-                if region.start <= address < region.stop:
-                    return f"{region.name}, byte {address - region.start}"
-        todo += [int(g.c[cur]), int(g.b[cur]), int(g.a[cur])]
-    return g.name(node)
-
-
-def prim_value(m: Machine, name: str, args: list[Value], widths: list[int]) -> Value:
-    """The value of a named operation on lanes."""
-    return compute(m.g, named(name), args, widths)

@@ -222,3 +222,20 @@ class Global:
             region = np.searchsorted(self.starts, address, side="right") - 1
             node[fresh], part[fresh] = self._initial(address[rows] + columns * self.unit, region[rows])
         return compose(self.g, node, part, self.unit)
+
+
+def origin(g: Graph, node: int, memory: Global) -> str:
+    """The first input below a node, as `NAME[byte offset]`."""
+    todo, seen = [node], set()
+    while todo:
+        cur = todo.pop()
+        if cur in seen or cur == 0:
+            continue
+        seen.add(cur)
+        if int(g.op[cur]) in g.leaves.values():
+            address = int(g.imm[cur])
+            for region in memory.regions:
+                if region.start <= address < region.stop:
+                    return f"{region.name}, byte {address - region.start}"
+        todo += [int(g.c[cur]), int(g.b[cur]), int(g.a[cur])]
+    return g.name(node)

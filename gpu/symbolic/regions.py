@@ -8,6 +8,7 @@ import numpy as np
 from foldproof.gpu.symbolic.lanes import Lanes, Stop, Value
 from foldproof.gpu.symbolic.machine import Machine
 from foldproof.gpu.symbolic.program import Instr, Kernel, Sym
+from foldproof.gpu.symbolic.schedule import spread
 from numpy.typing import NDArray
 
 MAX_DEPTH = 24
@@ -32,7 +33,7 @@ def fork(m: Machine, instr: Instr, group: Lanes, value: Value, pc: NDArray[np.in
     for start in (m.kernel.labels[target.name], at + 1):
         m.regs = dict(before)
         pc[group] = start
-        m.spread(pc, group, meet)
+        spread(m, pc, group, meet)
         if (pc[group] != meet).any():
             raise Stop("a thread ends within a branch that depends on data", instr.line)
         sides.append(m.regs)

@@ -15,9 +15,9 @@ from foldproof.gpu.symbolic.algebra import op_of
 from foldproof.gpu.symbolic.bitview import cat
 from foldproof.gpu.symbolic.graph import Graph, Ids
 from foldproof.gpu.symbolic.handlers import Factory
+from foldproof.gpu.symbolic.integer_primitives import Primitive
 from foldproof.gpu.symbolic.lanes import Lanes, Parted, Stop, nodes_of
 from foldproof.gpu.symbolic.machine import Handler, Machine
-from foldproof.gpu.symbolic.primitives import Primitive
 from foldproof.gpu.symbolic.program import Imm, Instr, Reg, Vec
 from foldproof.gpu.symbolic.units import PENDING
 from foldproof.gpu.symbolic.warp import whole_warps
