@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Literal
 
 import click
 from foldproof.cli.coverage import launch_text
+from foldproof.cli.diff_bytes import diff_judge
 from foldproof.cli.release import say_json, schema_option, show_some
 from foldproof.cli.ui import say, show_table, steps
 from foldproof.impl.capture import load_capture
@@ -43,6 +45,16 @@ Examples:
 @click.argument("new")
 @click.option("--launches", type=click.Path(path_type=Path), help="Captures: launches (as coverage reads them).")
 @click.option("--policy", default="three-pass", show_default=True, help="Captures: the policy that selects.")
+@click.option(
+    "--receipts", type=click.Path(path_type=Path), multiple=True, help="Captures: a folder with receipts of devices."
+)
+@click.option(
+    "--bits-seconds",
+    type=click.FloatRange(min=0),
+    default=60.0,
+    show_default=True,
+    help="Captures: symbolic replay, where PTX is at hand and no receipt speaks.",
+)
 @click.option("--seconds", type=click.FloatRange(min=0), default=10.0, show_default=True, help="Selectors: campaign.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Selectors: of the campaign.")
 @click.option("--timeout", type=click.FloatRange(min=0.01), default=5.0, show_default=True, help="Selectors: seconds.")
@@ -53,6 +65,8 @@ def diff(  # noqa: PLR0913, PLR0917 (one parameter an option)
     new: str,
     launches: Path | None,
     policy: str,
+    receipts: tuple[Path, ...],
+    bits_seconds: float,
     seconds: float,
     seed: int,
     timeout: float,
@@ -78,7 +92,7 @@ def diff(  # noqa: PLR0913, PLR0917 (one parameter an option)
             return EXIT_NOT_RUN
         result = of_selectors(old, new, found)
     else:
-        result = _captures(old, new, launches, policy)
+        result = _captures(old, new, launches, policy, receipts, bits_seconds)
     if form == "json":
         say_json(result)
     else:
@@ -86,11 +100,15 @@ def diff(  # noqa: PLR0913, PLR0917 (one parameter an option)
     return EXIT_DIFFERENT if result.different else 0
 
 
-def _captures(old: str, new: str, launches: Path | None, policy: str) -> DiffResult:
+def _captures(  # noqa: PLR0913, PLR0917 (the whole of what is asked)
+    old: str, new: str, launches: Path | None, policy: str, receipts: tuple[Path, ...], seconds: float
+) -> DiffResult:
     one, other = load_capture(old), load_capture(new)
     given = read_launches(launches, one) if launches is not None else derived(one, other)
     sides = (one, digests(Path(old), one)), (other, digests(Path(new), other))
-    return of_captures(old, new, capture_diff(*sides, given, load_policy(policy)))
+    named = "" if launches is None else str(launches)
+    with diff_judge((Path(old), one), (Path(new), other), receipts, seconds, named) as judge:
+        return of_captures(old, new, capture_diff(*sides, given, load_policy(policy), judge))
 
 
 def _show(result: DiffResult) -> None:
@@ -137,12 +155,17 @@ def _show_region(result: DiffResult, region: RegionRow) -> None:
 def _show_captures(found: CaptureDiff) -> None:
     for title, variants in (("added", found.added), ("removed", found.removed)):
         show_some(("function", "hash", "what"), [(r.fn, r.hash, r.says) for r in variants], title)
-    code = [(c.fn, c.old, c.new, "cubins differ" if c.known else "hashes differ") for c in found.code_only]
-    show_some(("function", "old", "new", ""), code, "changed in code only")
+    code = [(c.fn, c.old, c.new, ", ".join(c.changed)) for c in found.code_only]
+    show_some(("function", "old", "new", "changed"), code, "changed in code only")
     if found.reordered:
         say(f"other candidate order: {', '.join(found.reordered)}")
-    changed = [(c.fn, c.launches, c.old, c.new, c.bytes, launch_text(c.launch)) for c in found.launches]
+    changed = [(c.fn, c.launches, c.old, c.new, str(c.bytes), launch_text(c.launch)) for c in found.launches]
     show_some(("function", "launches", "old", "new", "bytes", "launch"), changed, "launches whose answer changes", 12)
+    if found.launches:
+        counts = Counter(str(c.bytes) for c in found.launches)
+        say(f"their bytes: {'; '.join(f'{number} {what}' for what, number in counts.most_common())}")
+    for settle in dict.fromkeys(c.bytes.settle for c in found.launches if c.bytes.settle):
+        say(f"to settle what is owed: {settle}")
     proved = [f for f in found.functions if f.proved and not f.untouched]
     if proved:
         names = ", ".join(f.fn for f in proved)

@@ -16,8 +16,10 @@ from foldproof.release.changes import FunctionVerdict, verdicts
 from foldproof.release.contradictions import identity
 from foldproof.release.coverage import decided, ending
 from foldproof.release.launches import Counted
+from foldproof.release.pick_bytes import Bytes, Digests, Judge, owed, pick_bytes
 
-Digests = dict[str, str]
+FACTS = ("name", "shared", "global_scratch", "global_align", "profile_scratch")
+"""What an entry says of its code besides what a launch can tell."""
 
 
 class VariantRow(msgspec.Struct, frozen=True):
@@ -29,22 +31,24 @@ class VariantRow(msgspec.Struct, frozen=True):
 
 
 class CodeChange(msgspec.Struct, frozen=True):
-    """One variant in both captures whose code differs. `known`: both cubins were compared; else the hashes differ."""
+    """One variant in both captures whose code differs, or how it is called. `changed` says in what: "code" (both cubins
+    were compared), "hash" (they were not), "order of params", or a field of the entry.
+    """
 
     fn: str
     old: str
     new: str
-    known: bool
+    changed: tuple[str, ...]
 
 
 class LaunchChange(msgspec.Struct, frozen=True):
-    """A launch class whose answer changes. `bytes` is "equal" (identical code), or "owed": compare on a device."""
+    """A launch class whose answer changes: in the pick, in the pass, or in its output bytes alone."""
 
     fn: str
     launches: int
     old: str
     new: str
-    bytes: str
+    bytes: Bytes
     launch: dict[str, Any]
 
 
@@ -73,12 +77,16 @@ def digests(path: Path, capture: Capture) -> Digests:
 
 
 def capture_diff(
-    old: tuple[Capture, Digests], new: tuple[Capture, Digests], launches: Iterable[Counted], policy: Policy
+    old: tuple[Capture, Digests],
+    new: tuple[Capture, Digests],
+    launches: Iterable[Counted],
+    policy: Policy,
+    judge: Judge = owed,
 ) -> CaptureDiff:
     """What differs. Variants are matched by what they are, not by hash; of equals, in candidate order."""
     pairs, removed, added = _matched(old[0].kernels, new[0].kernels)
     code = [change for a, b in pairs if (change := _code(a, b, old[1], new[1])) is not None]
-    rows = grouped_rows(old, new, launches, policy)
+    rows = grouped_rows(old, new, launches, policy, judge)
     return CaptureDiff(
         tuple(_row(v) for v in added),
         tuple(_row(v) for v in removed),
@@ -111,9 +119,12 @@ def _matched(
 
 def _code(one: Variant, other: Variant, old: Digests, new: Digests) -> CodeChange | None:
     a, b = old.get(one.hash), new.get(other.hash)
-    if a is not None and b is not None:
-        return CodeChange(one.fn, one.hash, other.hash, known=True) if a != b else None
-    return CodeChange(one.fn, one.hash, other.hash, known=False) if one.hash != other.hash else None
+    compared = a is not None and b is not None
+    changed = ["code"] if compared and a != b else ["hash"] if not compared and one.hash != other.hash else []
+    if [p.name for p in one.params] != [p.name for p in other.params]:
+        changed.append("order of params")
+    changed += [name for name in FACTS if getattr(one, name) != getattr(other, name)]
+    return CodeChange(one.fn, one.hash, other.hash, tuple(changed)) if changed else None
 
 
 def _reordered(pairs: Sequence[tuple[Variant, Variant]], new: Sequence[Variant]) -> list[str]:
@@ -133,37 +144,35 @@ def _row(variant: Variant) -> VariantRow:
 
 
 def grouped_rows(
-    old: tuple[Capture, Digests], new: tuple[Capture, Digests], launches: Iterable[Counted], policy: Policy
+    old: tuple[Capture, Digests],
+    new: tuple[Capture, Digests],
+    launches: Iterable[Counted],
+    policy: Policy,
+    judge: Judge,
 ) -> list[tuple[LaunchChange | None, Counted]]:
-    """For each launch class the change of its answer, None where the variant and the pass stay."""
+    """For each launch class the change of its answer; None where variant and pass stay, and the bytes are equal."""
     known = list(launches)
     rows = []
     for (one, before), (_, after) in zip(decided(old[0], known, policy), decided(new[0], known, policy), strict=True):
-        rows.append((_launch_change(one, before, after, old[1], new[1]), one))
+        rows.append((_launch_change(one, (before, old[1]), (after, new[1]), judge), one))
     return rows
 
 
-def _launch_change(one: Counted, before: Outcome, after: Outcome, old: Digests, new: Digests) -> LaunchChange | None:
-    same = _says(before) == _says(after)
+def _launch_change(
+    one: Counted, old: tuple[Outcome, Digests], new: tuple[Outcome, Digests], judge: Judge
+) -> LaunchChange | None:
+    before, after = old[0], new[0]
     if isinstance(before, Selection) and isinstance(after, Selection):
         same = identity(before.variant) == identity(after.variant) and ending(before) == ending(after)
-    verdict = _bytes(before, after, old, new)
-    # The variant may stay and its code not: then the pick is the same and its bytes are owed.
-    if same and verdict == "equal":
+        verdict = pick_bytes((before.variant, old[1]), (after.variant, new[1]), one, judge)
+        if same and verdict.word == "equal":
+            return None
+    elif _says(before) == _says(after):
         return None
+    else:
+        verdict = Bytes("no reference", why="one side selects nothing")
     return LaunchChange(one.launch.fn, one.count, _says(before), _says(after), verdict, launch_to(one.launch))
 
 
 def _says(outcome: Outcome) -> str:
     return f"{ending(outcome)} {outcome.variant.hash}" if isinstance(outcome, Selection) else ending(outcome)
-
-
-def _bytes(before: Outcome, after: Outcome, old: Digests, new: Digests) -> str:
-    """Whether the answers' bytes are known to be equal: no variant in both, or identical code."""
-    if not (isinstance(before, Selection) and isinstance(after, Selection)):
-        return "equal" if _says(before) == _says(after) else "no reference"
-    a, b = old.get(before.variant.hash), new.get(after.variant.hash)
-    if a is not None and b is not None:
-        return "equal" if a == b else "owed"
-    alike = before.variant.hash == after.variant.hash
-    return "equal" if alike and identity(before.variant) == identity(after.variant) else "owed"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable
 
+import msgspec
 from foldproof.impl.capture import INT_TYPES
 from foldproof.impl.launch import INT_KINDS, Arg, Kind, Launch
 from foldproof.impl.rules import RANGE32_BYTES
@@ -36,4 +37,4 @@ def grouped(launches: Iterable[Counted]) -> list[Counted]:
         key = class_key(one.launch)
         first.setdefault(key, one)
         counts[key] = counts.get(key, 0) + one.count
-    return [Counted(one.launch, counts[key], one.place) for key, one in first.items()]
+    return [msgspec.structs.replace(one, count=counts[key]) for key, one in first.items()]

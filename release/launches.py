@@ -24,11 +24,14 @@ MOST_BYTES = 32 << 20
 
 
 class Counted(msgspec.Struct, frozen=True):
-    """A launch, how often the file says that it happens, and where it says so."""
+    """A launch, how often the file says that it happens, and where; `record` is the JSON around it, where that is more
+    than the launch (a trace says the grid).
+    """
 
     launch: Launch
     count: int = 1
     place: str = ""
+    record: Any = None
 
 
 def read_launches(path: Path, capture: Capture) -> Iterator[Counted]:
@@ -100,8 +103,9 @@ def _document(place: Path | str, value: Any, capture: Capture) -> Iterator[Count
     elif isinstance(value, dict) and isinstance(value.get("kernels"), list) and "launch" not in value:
         yield from _each(place, "kernels", value, lambda item: _from_kernel(item, capture))
     else:
-        inner = value["launch"] if isinstance(value, dict) and "launch" in value else value
-        yield Counted(located(place, lambda: launch_from(inner)), 1, str(place))
+        wrapped = isinstance(value, dict) and "launch" in value
+        inner = value["launch"] if wrapped else value
+        yield Counted(located(place, lambda: launch_from(inner)), 1, str(place), value if wrapped else None)
 
 
 def _each(place: Path | str, key: str, value: Mapping[str, Any], read: Any) -> Iterator[Counted]:

@@ -94,12 +94,21 @@ def capture_id(capture: Path) -> CaptureId:
     return CaptureId(capture_digest(capture), len(loaded.kernels), str(loaded.generator or ""), cubins)
 
 
-def matching(receipt: Receipt, capture: Path) -> bool:
-    """Whether the receipt speaks for this capture: equal `aot.json`, and no cubin at hand with other bytes."""
-    if receipt.capture.aot_sha256 != capture_digest(capture):
+def matching(receipt: Receipt, capture: Path | CaptureId) -> bool:
+    """Whether the receipt speaks for this capture: equal `aot.json`, and no cubin at hand with other bytes.
+
+    Who asks of many receipts passes the capture's `capture_id`, so that its cubins are read once.
+    """
+    if isinstance(capture, CaptureId):
+        at_hand = capture
+    elif receipt.capture.aot_sha256 != capture_digest(capture):
         return False
-    at_hand = capture_id(capture).cubins
-    return all(receipt.capture.cubins.get(name) == digest for name, digest in at_hand.items())
+    else:
+        at_hand = capture_id(capture)
+    cubins = receipt.capture.cubins
+    return receipt.capture.aot_sha256 == at_hand.aot_sha256 and all(
+        cubins.get(name) == digest for name, digest in at_hand.cubins.items()
+    )
 
 
 def read_receipt(file: Path) -> Receipt:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from foldproof.gpu.bundle import bundled_capture
 from foldproof.impl import Capture, FoldproofError, capture_from, load_capture, load_policy
+from foldproof.impl.capture import Variant
 from foldproof.impl.cases import replay
 from foldproof.model.matrix import SEARCH
 from foldproof.props.derive import derive
@@ -18,6 +19,7 @@ from foldproof.release.capture_diff import CaptureDiff, capture_diff, digests
 from foldproof.release.changes import verdicts
 from foldproof.release.diff import kind_of, kind_of_both, opened
 from foldproof.release.launches import Counted
+from foldproof.release.pick_bytes import Bytes, Word
 from foldproof.release.policy_diff import PolicyDiff, answer_text, policy_diff
 from foldproof.release.selector_diff import PolicySide, SelectorDiff, selector_diff
 from helpers import capture, param, variant
@@ -153,11 +155,25 @@ def test_a_new_hash_of_the_same_variant_is_a_change_of_code() -> None:
     other = copy.deepcopy(BASE)
     other[0]["hash"] = "fold2"
     found = compared(capture(*BASE), capture(*other))
-    assert [(c.old, c.new, c.known) for c in found.code_only] == [("fold", "fold2", False)]
+    assert [(c.old, c.new, c.changed) for c in found.code_only] == [("fold", "fold2", ("hash",))]
     assert not found.added
     assert not found.removed
     assert found.functions[0].proved
-    assert {c.bytes for c in found.launches} == {"owed"}
+    assert {c.bytes.word for c in found.launches} == {"owed"}
+
+
+def test_what_an_entry_says_of_its_code_is_compared_too() -> None:
+    other = copy.deepcopy(BASE)
+    other[0] |= {"shared": 4096, "name": "inner"}
+    other[1]["params"].reverse()
+    found = compared(capture(*BASE), capture(*other))
+    assert [(c.old, c.changed) for c in found.code_only] == [
+        ("fold", ("name", "shared")),
+        ("read", ("order of params",)),
+    ]
+    # The launcher hands the params over in the order of the entry: equal code then reads other values.
+    assert {c.old for c in found.launches} == {"exact read"}
+    assert {c.bytes.word for c in found.launches} == {"owed"}
 
 
 def test_the_order_matters_where_a_constant_is_free_and_the_proof_says_so() -> None:
@@ -192,11 +208,34 @@ def test_cubins_say_whether_the_code_is_the_same(tmp_path: Path) -> None:
     sides = [(whole, digests(folder, whole)) for folder in folders]
     launches = [Counted(d.launch) for d in derive(whole)]
     found = capture_diff(sides[0], sides[1], launches, THREE_PASS)
-    assert [(c.old, c.known) for c in found.code_only] == [("read", True)]
-    assert {(c.old, c.new, c.bytes) for c in found.launches if "exact" in c.old} == {
+    assert [(c.old, c.changed) for c in found.code_only] == [("read", ("code",))]
+    assert {(c.old, c.new, c.bytes.word) for c in found.launches if "exact" in c.old} == {
         ("exact read", "exact read", "owed")
     }
     assert capture_diff(sides[0], sides[0], launches, THREE_PASS).is_empty
+
+
+@pytest.mark.parametrize("word", ["equal", "differs", "unstable", "owed"])
+def test_the_bytes_of_other_code_are_asked_of_the_judge(word: Word) -> None:
+    other = copy.deepcopy(BASE)
+    other[0]["hash"] = "fold2"
+    asked = []
+
+    def judge(old: Variant, new: Variant, launch: Counted) -> Bytes:
+        asked.append((old.hash, new.hash, launch.launch.fn))
+        return Bytes(word, "a device")
+
+    launches = [Counted(d.launch) for d in derive(capture(*BASE))]
+    found = capture_diff((capture(*BASE), {}), (capture(*other), {}), launches, THREE_PASS, judge)
+    assert set(asked) == {("fold", "fold2", "k")}  # equal hashes are identical code: nobody is asked
+    rows = {(c.old, c.new, c.bytes.word, c.bytes.basis) for c in found.launches}
+    assert rows == (set() if word == "equal" else {("exact fold", "exact fold2", word, "a device")})
+
+
+def test_a_verdict_says_where_it_holds_for_fewer_inputs() -> None:
+    domains = {"finite": "equal", "no NaN": "equal", "every bit pattern": "differs"}
+    assert str(Bytes("differs", "a device", domains=domains)) == "differs (equal for finite, no NaN): a device"
+    assert str(Bytes("owed")) == "owed"
 
 
 def test_the_bundled_capture_reordered_by_hash_is_proved_unchanged_where_it_is() -> None:
