@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, wraps
 from typing import Any, TypeVar, cast
@@ -23,7 +23,6 @@ from foldproof.model.terms import (
     OptionTerm,
     PlaceTerm,
     kind_is,
-    leaves,
 )
 from foldproof.model.world import SOUND, Flaws, Order, Predicate, World
 
@@ -245,11 +244,6 @@ class Scope:
             parts += [z3.ULT(candidate.rank, self.size.candidates)]
         ranks = [candidate.rank for candidate in self.candidates]
         return z3.And(*parts, z3.Distinct(ranks) if len(ranks) > 1 else z3.BoolVal(True))
-
-    def variables(self) -> Iterator[z3.ExprRef]:
-        """Every variable of the scope, launch first, in a fixed order."""
-        for term in (self.launch, *self.candidates, self.has_warned):
-            yield from leaves(term)
 
 
 def _order(indices: list[int]) -> Order:

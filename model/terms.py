@@ -7,8 +7,7 @@ Encoding. A number (value, address, bits) is 64 bits; its kind says whether it i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache
 from typing import TypeAlias
 
@@ -228,15 +227,3 @@ class CandidateTerm:
     options: tuple[OptionTerm, ...]
     source: OptionTerm
     rank: Bits
-
-
-def leaves(term: object) -> Iterator[z3.ExprRef]:
-    """Every Z3 variable inside a term, in field order."""
-    if isinstance(term, z3.ExprRef):
-        yield term
-    elif isinstance(term, tuple):
-        for item in term:
-            yield from leaves(item)
-    else:
-        for item in fields(term):  # type: ignore[arg-type]
-            yield from leaves(getattr(term, item.name))

@@ -22,6 +22,7 @@ SLOW_FILES = {
     "external/test_misbehaving.py": "waits for selectors that hang",
     "gpu/test_build.py": "compiles with Triton",
     "gpu/test_kernels_compute.py": "runs every kernel in Triton's interpreter",
+    "model/test_proving.py": "proves, refutes and shrinks at two by two",
     "props/test_crew.py": "starts a Dask scheduler and workers, and kills one",
     "props/test_mutants.py": "hunts every mutant",
     "props/test_rounds.py": "visits every cell of the coverage table",

@@ -1,14 +1,13 @@
-"""The whole tie in one call: rules on one arg, parts, counts, and both loops."""
+"""The tie of a module of rules in one call: rules on one arg, parts, counts, and the loop over arguments."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from types import ModuleType
 
 from foldproof.impl import rules
-from foldproof.impl.policy import Policy
 from foldproof.model.tie.args import Tied, tie_args, tie_counts, tie_parts
-from foldproof.model.tie.loops import tie_argument_loop, tie_pass_loop
+from foldproof.model.tie.loops import tie_argument_loop
 
 
 def tie_rules(module: ModuleType = rules) -> Iterator[Tied]:
@@ -30,10 +29,3 @@ def first_gap(module: ModuleType, function: str) -> str:
         return next((f"{tied.rule}: {tied.setting}" for tied in ties if tied.gap), "")
     except Exception as problem:  # noqa: BLE001 (a mutant may raise anything)
         return f"{type(problem).__name__}: {problem}"
-
-
-def tie_policies(policies: Sequence[Policy], count: int = 3) -> Iterator[Tied]:
-    """The pass loop of each policy against its formulas, for up to `count` candidates."""
-    for policy in policies:
-        for candidates in range(1, count + 1):
-            yield from tie_pass_loop(policy, candidates)

@@ -168,6 +168,10 @@ def test_source_and_options_are_looked_at_where_the_rules_say_so() -> None:
     assert refusal(subject, asked, Rules(EXACT, options=False, source=False)) is None
 
 
+def test_rules_look_at_everything_by_the_whole_table_unless_told_otherwise() -> None:
+    assert Rules(EXACT) == Rules(EXACT, public=False, options=True, source=True)
+
+
 def test_the_public_dialect_knows_no_other_kind_on_a_constant_either() -> None:
     subject, asked = (
         capture(variant("A", consts={"x": {"none": True}})).kernels[0],

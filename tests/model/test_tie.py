@@ -9,10 +9,10 @@ import pytest
 import z3
 from foldproof.impl import ZOO, load_policy
 from foldproof.impl.launch import Arg, Kind
-from foldproof.model.tie.args import tie_args, tie_counts, tie_parts
+from foldproof.model.tie.args import Gap, Tied, tie_args, tie_counts, tie_parts
 from foldproof.model.tie.loops import patched, tie_argument_loop, tie_pass_loop
 from foldproof.model.tie.mutate import RULE_FUNCTIONS, operator_mutants
-from foldproof.model.tie.symbolic import Flag, Paths, TieError, Whole
+from foldproof.model.tie.symbolic import Flag, Name, Paths, TieError, Whole
 from foldproof.model.tie.tie import first_gap
 
 rules = importlib.import_module("foldproof.impl.rules")
@@ -138,6 +138,81 @@ def test_a_symbol_is_never_made_concrete_in_silence() -> None:
         whole % 3
     with pytest.raises(TieError, match="more than 1 paths"):
         list(Paths((), most=1).explore(lambda: bool(flag)))
+
+
+def test_a_path_is_followed_only_where_the_solver_knows_that_it_is_feasible(monkeypatch: pytest.MonkeyPatch) -> None:
+    flag = Flag(z3.Bool("b"))
+    with pytest.raises(TieError, match="contradicts itself"):
+        list(Paths((z3.BoolVal(False),)).explore(lambda: bool(flag)))
+    monkeypatch.setattr(z3.Solver, "check", lambda *_: z3.unknown)
+    with pytest.raises(TieError, match="does not know"):
+        list(Paths(()).explore(lambda: bool(flag)))
+
+
+def test_symbols_are_compared_with_their_own_kind_alone() -> None:
+    flag, whole, name = Flag(z3.Bool("b")), Whole(z3.BitVec("x", 66)), Name(z3.BitVec("t", 5), {"i32": 2})
+    for odd in (
+        lambda: flag == 1,
+        lambda: flag != "yes",
+        lambda: whole == 2**70,
+        lambda: whole < "1",
+        lambda: name == 3,
+    ):
+        with pytest.raises(TieError, match="is compared with"):
+            odd()
+
+    def proved(of: Flag, term: z3.BoolRef) -> bool:
+        solver = z3.Solver()
+        return solver.check(of.term != term) == z3.unsat
+
+    assert proved(flag != True, z3.Not(z3.Bool("b")))  # noqa: E712 (the operator is under test)
+    assert proved(flag == Flag(z3.Bool("c")), z3.Bool("b") == z3.Bool("c"))
+    assert proved(name != "i32", z3.BitVec("t", 5) != 2)
+    assert proved(name == Name(z3.BitVec("u", 5), {}), z3.BitVec("t", 5) == z3.BitVec("u", 5))
+    assert proved(whole != 3, z3.BitVec("x", 66) != 3)
+    assert proved(-whole == 3, z3.BitVec("x", 66) == -3)
+
+
+def test_the_limits_of_a_symbolic_int_are_its_width() -> None:
+    whole = Whole(z3.BitVec("x", 66))
+    for fits in (2**65 - 1, -(2**65)):
+        assert isinstance(whole == fits, Flag)
+    for wide in (2**65, -(2**65) - 1):
+        with pytest.raises(TieError, match="is compared with"):
+            _ = whole == wide
+    for power in (1, 2, 16):
+        assert isinstance(whole % power, Whole)
+    for odd in (0, -16, 3, 12):
+        with pytest.raises(TieError, match="no power of two"):
+            _ = whole % odd
+
+
+def rules_with(function: str, replacement: object) -> ModuleType:
+    """The rules with one function replaced; every other is the original."""
+    module = ModuleType(rules.__name__)
+    exec(compile(inspect.getsource(rules), "<rules>", "exec"), module.__dict__)  # noqa: S102 (our own source)
+    setattr(module, function, replacement)
+    return module
+
+
+PARTS = ("tie_parts", "tie_counts", "tie_args", "tie_argument_loop")
+
+
+@pytest.mark.parametrize("broken", [None, *PARTS])
+def test_a_gap_in_any_part_of_the_tie_is_found(broken: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    for part in PARTS:
+        tied = Tied(part, "here", 1, Gap(part, "here", "it differs") if part == broken else None)
+        monkeypatch.setattr(f"foldproof.model.tie.tie.{part}", lambda _, tied=tied: iter([tied]))
+    assert first_gap(rules, "is_one") == (f"{broken}: here" if broken else "")
+    assert first_gap(rules, "_option_refusals") == ("tie_argument_loop: here" if broken == PARTS[3] else "")
+
+
+def test_what_differs_from_the_formulas_and_code_that_raises_are_gaps() -> None:
+    assert first_gap(rules_with("option_refusal", lambda *_: 1 / 0), "option_refusal").startswith("ZeroDivisionError")
+    takes_all = rules_with("refusals", lambda *_: iter(()))
+    assert first_gap(takes_all, "refusals").startswith("refusal: ")
+    ignores_sources = rules_with("source_refusal", lambda *_: None)
+    assert first_gap(ignores_sources, "source_refusal") == "source_refusal: said True, asked True"
 
 
 def test_patching_puts_back_what_it_replaced() -> None:

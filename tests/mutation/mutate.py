@@ -130,11 +130,11 @@ def mutants(module: str, source: str) -> Iterator[Mutant]:
     for name in OPERATORS:
         operator = get_operator(f"core/{name}")()
         for occurrence in range(sum(len(list(operator.mutation_positions(node))) for node in nodes)):
-            text = mutate_code(source, operator, occurrence)
             try:
+                text = mutate_code(source, operator, occurrence)
                 changed = _meaning(text)
-            except SyntaxError:
-                continue
+            except (AttributeError, SyntaxError):
+                continue  # cosmic-ray's ExceptionReplacer fails on a dotted name; and what does not parse is no mutant
             if changed in seen or changed == meaning:
                 continue
             seen.add(changed)
