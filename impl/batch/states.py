@@ -84,5 +84,6 @@ def _plain(states: States, policy: Policy) -> States:
 
 def _rows(part: npt.NDArray[np.uint8], count: int) -> npt.NDArray[np.uint8]:
     """The bytes of each state side by side."""
-    cells = part.reshape(part.shape[0], count, -1)
+    # Not -1 for the bytes of a cell: where there is no candidate, nothing would tell how many they are.
+    cells = part.reshape(part.shape[0], count, part.shape[1] // count)
     return cells.transpose(1, 0, 2).reshape(count, -1)
