@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from pathlib import Path
 
 import click
 import msgspec
+from foldproof.cli.digests import capture_seen, identified
+from foldproof.cli.emitting import emit_bits
 from foldproof.cli.evidence import device_verdicts
+from foldproof.cli.recording import started
 from foldproof.cli.ui import console, say, show_table, steps
 from foldproof.gpu.bundle import LAUNCHES, bundled_capture
 from foldproof.gpu.symbolic.bits import BitsVerdict, Replay, load_cases
@@ -15,7 +19,8 @@ from foldproof.gpu.symbolic.compare import Level
 from foldproof.impl.capture import capture_file
 from foldproof.impl.errors import FoldproofError
 from foldproof.reports.events import SCHEMA_VERSION
-from foldproof.reports.write import write_folder
+from foldproof.reports.evidence import BUNDLED
+from foldproof.reports.recorder import recording
 
 EXAMPLE = """\b
 Examples:
@@ -56,13 +61,20 @@ def bits(
     text = msgspec.json.format(
         msgspec.json.encode({"schema_version": SCHEMA_VERSION, "verdicts": msgspec.to_builtins(found)}), indent=1
     )
+    code = 3 if any(not v.level.is_decided for v in found) else 0
     if out is not None:
-        write_folder(out, {"bits.json": text + b"\n"})
+        words = ["foldproof", "bits", *([str(capture)] if capture else [])] + (["--pair", *pair] if pair else [])
+        loaded, digests = identified(folder)
+        with recording(out, started("bits", shlex.join(words))) as to:
+            to.emit(capture_seen(str(capture) if capture else BUNDLED, loaded, digests))
+            emit_bits(to, digests.aot_sha256, digests.cubins, found)
+            to.render({"bits.json": text + b"\n"})
+            to.exit_code = code
     if as_json:
         click.echo(text)
     else:
         _show(found, folder, detailed=pair is not None)
-    return 3 if any(not v.level.is_decided for v in found) else 0
+    return code
 
 
 def _show(found: list[BitsVerdict], folder: Path, *, detailed: bool) -> None:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 
 from foldproof.cli.digests import policy_digest
-from foldproof.cli.examples import Example, difference_example, example_of, violation_example
+from foldproof.cli.examples import Example, difference_example, example_of, stem, violation_example
 from foldproof.gpu.replay.receipts import Receipt
 from foldproof.gpu.symbolic.bits import BitsVerdict
 from foldproof.gpu.symbolic.compare import Level
 from foldproof.impl.cases import case_bytes, case_to
 from foldproof.impl.policy import Policy, load_policy
-from foldproof.model.matrix import Settled
+from foldproof.model.matrix import MutantRow, Settled
 from foldproof.model.solvers import Decision
 from foldproof.model.theorems import THEOREMS, older
-from foldproof.model.verdict import Status, Verdict
+from foldproof.model.verdict import Status
 from foldproof.props.campaign import Campaign
 from foldproof.reports.events import (
     BytesJudged,
@@ -25,6 +24,7 @@ from foldproof.reports.events import (
     CaseFound,
     FileRef,
     HexWindow,
+    MutantsHunted,
     ObligationDecided,
     TheoremJudged,
 )
@@ -39,7 +39,7 @@ Scripts = Sequence[tuple[str, Decision]]
 def emit_proofs(
     to: Recorder, cells: Sequence[Settled], lemmas: Scripts, policies: Mapping[str, tuple[Policy, str]]
 ) -> dict[str, FileRef]:
-    """The scripts, the cases and the verdicts of a matrix; the case file of each refuted cell by its default path.
+    """The scripts, the cases and the verdicts of a matrix; each case and witness file, by the path that it asked for.
 
     `policies` are those of the cells by name, each with the words that name it on a command line.
     """
@@ -56,7 +56,11 @@ def emit_proofs(
         if example is not None:
             refs[example.path] = to.file(example.path, example.content)
             to.emit(_case(example, refs[example.path], named))
-        to.emit(_judged(to, cell, policy, shared, refs.get(example.path) if example else None))
+        witness = None
+        if cell.verdict.witness is not None and cell.verdict.status == Status.PROVED:
+            path = f"witnesses/{stem(cell.verdict)}.json"
+            witness = refs[path] = to.file(path, case_bytes(case_to(cell.verdict.witness)))
+        to.emit(_judged(cell, policy, shared, refs[example.path] if example else None, witness))
     return refs
 
 
@@ -81,13 +85,10 @@ def _case(example: Example, ref: FileRef, named: str) -> CaseFound:
 
 
 def _judged(
-    to: Recorder, cell: Settled, policy: Policy, lemmas: tuple[str, ...], example: FileRef | None
+    cell: Settled, policy: Policy, lemmas: tuple[str, ...], example: FileRef | None, witness: FileRef | None
 ) -> TheoremJudged:
     verdict = cell.verdict
     theorem = THEOREMS[verdict.theorem]
-    witness = None
-    if verdict.witness is not None and verdict.status == Status.PROVED:
-        witness = to.file(f"witnesses/{stem(verdict)}.json", case_bytes(case_to(verdict.witness)))
     carried = (*lemmas, cell.decision.name) if cell.decision is not None and verdict.scope == "unbounded" else ()
     return TheoremJudged(
         policy=policy.name,
@@ -108,11 +109,6 @@ def _judged(
         killed_by=verdict.killed_by,
         seconds=round(verdict.seconds, 3),
     )
-
-
-def stem(verdict: Verdict) -> str:
-    """The name of a verdict's files, without what comes after the dot."""
-    return f"{verdict.theorem}-{Path(verdict.policy).stem}" + (f"-over-{Path(verdict.old).stem}" if verdict.old else "")
 
 
 def emit_campaign(to: Recorder, campaign: Campaign, policy: Policy, named: str) -> None:
@@ -140,6 +136,23 @@ def emit_campaign(to: Recorder, campaign: Campaign, policy: Policy, named: str) 
             rate=round(campaign.cases / campaign.seconds, 1) if campaign.seconds else None,
         )
     )
+
+
+def emit_model_mutants(to: Recorder, policy: Policy, rows: Sequence[MutantRow]) -> None:
+    """What the model says of each mutant of a policy; nothing where none was asked for."""
+    if rows:
+        told = [(row.mutant, row.says, " ".join(row.killed_by) or ("differs" if row.differs else "")) for row in rows]
+        real = sum(not row.equivalent for row in rows)
+        caught = sum(bool(by) for _, _, by in told)
+        to.emit(
+            MutantsHunted(
+                policy=policy.name,
+                policy_sha256=policy_digest(policy),
+                caught=caught,
+                real=real,
+                rows=tuple((name, says, by or "equivalent") for name, says, by in told),
+            )
+        )
 
 
 def emit_receipt(to: Recorder, receipt: Receipt, file: tuple[str, bytes]) -> None:

@@ -46,6 +46,15 @@ def example_of(verdict: Verdict, policy: Policy) -> Example | None:
     return _broken(verdict.theorem, case, policy, old, other)
 
 
+def stem(verdict: Verdict) -> str:
+    """The name of a verdict's files, without what comes after the dot."""
+    return _stem(verdict.theorem, verdict.policy, verdict.old)
+
+
+def _stem(theorem: str, policy: str, old: str) -> str:
+    return f"{theorem}-{Path(policy).stem}" + (f"-over-{Path(old).stem}" if old else "")
+
+
 def violation_example(found: Violation, policy: Policy, old: Policy | None) -> Example:
     """A promise that a campaign saw broken."""
     return _broken(found.theorem, found.case, policy, old, None, "campaign-")
@@ -60,7 +69,7 @@ def _broken(  # noqa: PLR0913, PLR0917 (what a theorem is about)
     more |= {"expect": answered(case, policy), "why": why}
     if broken and broken.twin:
         more["twin"] = case_to(broken.twin)
-    path = f"cases/{prefix}{theorem}-{Path(policy.name).stem}{f'-over-{old.name}' if old else ''}.json"
+    path = f"cases/{prefix}{_stem(theorem, policy.name, old.name if old else '')}.json"
     return _example(path, case, policy, more)
 
 

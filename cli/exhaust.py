@@ -11,7 +11,11 @@ from typing import Any
 import click
 import msgspec
 from foldproof import __version__
+from foldproof.cli.campaign_events import Answered, emit_case
+from foldproof.cli.digests import policy_digest, policy_seen, selector_files, selector_seen
+from foldproof.cli.examples import answered
 from foldproof.cli.fuzz import EXIT_FOUND, EXIT_NOT_RUN
+from foldproof.cli.recording import started
 from foldproof.cli.ui import say, show_table, steps
 from foldproof.impl.cases import case_to
 from foldproof.impl.external.answers import SelectorError
@@ -21,7 +25,8 @@ from foldproof.props.drive import TIMEOUT_S, SelectorSpec
 from foldproof.props.exhaust_external import SHARD_DECISIONS, Exhausted, Run, run_all
 from foldproof.props.tally import Finding, pick_text
 from foldproof.props.universe import Universe
-from foldproof.reports.write import write_folder
+from foldproof.reports.events import CampaignRan
+from foldproof.reports.recorder import Recorder, recording
 
 SCHEMA_VERSION = 1
 
@@ -82,15 +87,21 @@ def exhaust(**chosen: Any) -> int:
         with spec.open() as selector:
             # Said once, before any worker starts its own.
             say(f"{selector.name}: {universe.captures:,} captures x {universe.launch_count} launches")
-        with steps() as shown:
-            shown.step("exhaust", universe.decisions)
-            done = run_all(run, lambda tally: shown.at(tally.decisions, f"{tally.disagreements:,} disagreements"))
-            shown.close()
+            seen = selector_seen(spec.text, selector.name, selector.kinds)
+        with recording(chosen["out"], started("exhaust", _command(chosen))) as to:
+            to.emit(policy_seen(policy))
+            to.emit(seen)
+            with steps() as shown:
+                shown.step("exhaust", universe.decisions)
+                done = run_all(run, lambda tally: shown.at(tally.decisions, f"{tally.disagreements:,} disagreements"))
+                shown.close()
+            record, files = _record(run, done, chosen, perf_counter() - began)
+            record = _emit(to, record, done, run, files)
+            to.render({"exhaust.json": msgspec.json.format(msgspec.json.encode(record)) + b"\n"})
+            to.exit_code = record.exit_code
     except (SelectorError, NotRun) as problem:
         click.echo(f"foldproof: {problem.code}: {problem}", err=True)
         return EXIT_NOT_RUN
-    record, files = _record(run, done, chosen, perf_counter() - began)
-    write_folder(chosen["out"], files | {"exhaust.json": msgspec.json.format(msgspec.json.encode(record)) + b"\n"})
     _show(record, done, chosen)
     return record.exit_code
 
@@ -127,13 +138,47 @@ def _record(
     return record, files
 
 
+def _emit(to: Recorder, record: ExhaustRecord, done: Exhausted, run: Run, files: dict[str, bytes]) -> ExhaustRecord:
+    """The cases and the campaign; the record with each case under the name that it was written by."""
+    paths = []
+    for (path, content), found in zip(files.items(), done.tally.findings, strict=True):
+        ref = to.file(path, content)
+        paths.append(ref.path)
+        wanted, got = pick_text(found.expected), pick_text(found.got)
+        words = ["foldproof", "fuzz", "--selector", record.selector, "--against", run.policy.name, "--replay", ref.path]
+        said = Answered("exhaust", shlex.join(words), _kind(wanted, got), wanted, got)
+        emit_case(to, run.policy, ref, content, said)
+    size = f"{record.variants} variants x {record.ints} ints x {record.ptrs} pointers"
+    size += ", a constant" * record.free_const + ", num_warps" * record.options
+    to.emit(
+        CampaignRan(
+            stage="exhaust",
+            policy=run.policy.name,
+            policy_sha256=policy_digest(run.policy),
+            seed="",
+            cases=record.decisions,
+            outcomes=record.outcomes,
+            disagreements=record.disagreements,
+            selector=record.selector,
+            selector_files=selector_files(record.selector),
+            scope=f"every capture and launch of {size}",
+            faults=record.faults,
+            state=record.run_state,
+            seconds=round(record.seconds, 3),
+            rate=round(record.rate, 1),
+        )
+    )
+    return msgspec.structs.replace(record, files=tuple(paths))
+
+
 def _kind(wanted: str, got: str) -> str:
     return "another variant" if wanted == got else f"{got} instead of {wanted}"
 
 
 def _case_bytes(found: Finding, run: Run) -> bytes:
     why = f"expected {pick_text(found.expected)}, got {pick_text(found.got)}"
-    value = case_to(found.case, policy=run.policy.name, selector=run.spec.text, why=why)
+    expect = answered(found.case, run.policy)
+    value = case_to(found.case, policy=run.policy.name, selector=run.spec.text, expect=expect, why=why)
     return msgspec.json.format(msgspec.json.encode([value]), indent=1) + b"\n"
 
 

@@ -8,8 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import click
+from foldproof.cli.campaign_events import emit_fuzz
+from foldproof.cli.digests import capture_seen, policy_seen, selector_seen
 from foldproof.cli.hunt import examine, hunt_mutants, show_functions
+from foldproof.cli.recording import started
 from foldproof.cli.ui import Steps, console, say, show_table, steps
+from foldproof.gpu.replay.receipts import capture_id
 from foldproof.impl.capture import load_capture
 from foldproof.impl.external.answers import Selector, SelectorError
 from foldproof.impl.policy import Policy, load_policy
@@ -22,6 +26,7 @@ from foldproof.props.fuzz_result import Campaign, to_record
 from foldproof.props.fuzz_run import Done, Plan, run
 from foldproof.props.mutation import SECONDS as MUTANT_SECONDS
 from foldproof.props.pin import case_file, recheck
+from foldproof.reports.recorder import recording
 from foldproof.reports.write import write_folder
 
 EXIT_FOUND, EXIT_NOT_RUN = 1, 3
@@ -103,18 +108,29 @@ def _campaign(spec: SelectorSpec, selector: Selector, policy: Policy, chosen: di
     seconds, first, rounds = _budget(chosen, reached.next_round, stop_now)
     who = chosen["workers"], chosen["scheduler"]
     plan = Plan(spec, policy, chosen["seed"], capture, first, rounds, seconds, chosen["exitfirst"], *who)
-    with steps() as shown:
-        done = run(plan, selector, _ticker(shown, plan))
-        shown.close()
-    selector.close()
-    stray = [*done.part.stray, *selector.faults]
-    said = str(path) if path else None
-    words = chosen["against"], said, _command(chosen), str(chosen["out"])
-    record, files = to_record(Campaign(plan, done, selector.name, selector.kinds, reached, again, *words, stray))
-    if chosen["example"] and done.findings:
-        files["example.patch"] = example_patch(chosen["example"], done.findings[0].case).encode()
-    functions, more = examine(capture) if capture and chosen["functions"] else ((), {})
-    write_folder(chosen["out"], files | more | {"fuzz.json": record.as_json()})
+    curve: list[tuple[int, int]] = []
+    command, out = _command(chosen), chosen["out"]
+    with recording(out, started("fuzz", command, plan.seed)) as to:
+        digests = capture_id(path) if path else None
+        if capture and digests:
+            to.emit(capture_seen(str(path), capture, digests))
+        to.emit(policy_seen(policy))
+        to.emit(selector_seen(spec.text, selector.name, selector.kinds))
+        with steps() as shown:
+            done = run(plan, selector, _ticker(shown, plan, curve))
+            shown.close()
+        selector.close()
+        stray = [*done.part.stray, *selector.faults]
+        words = chosen["against"], str(path) if path else None, command, str(out)
+        record, files = to_record(Campaign(plan, done, selector.name, selector.kinds, reached, again, *words, stray))
+        sha256 = digests.aot_sha256 if digests else None
+        record = emit_fuzz(to, record, files, policy, chosen["against"], curve, sha256)
+        if chosen["example"] and done.findings:
+            files["example.patch"] = example_patch(chosen["example"], done.findings[0].case).encode()
+        functions, more = examine(capture) if capture and chosen["functions"] else ((), {})
+        patch = {name: content for name, content in files.items() if name == "example.patch"}
+        to.render(patch | more | {"fuzz.json": record.as_json()})
+        to.exit_code = record.exit_code
     if folder:
         write_folder(folder, _remembered(corpus, key, plan, done))
     if functions:
@@ -134,10 +150,11 @@ def _budget(chosen: dict[str, Any], reached: int, stop_now: bool) -> tuple[float
     return chosen["seconds"], reached, chosen["rounds"]
 
 
-def _ticker(shown: Steps, plan: Plan) -> Callable[[float, Any], None]:
+def _ticker(shown: Steps, plan: Plan, curve: list[tuple[int, int]]) -> Callable[[float, Any], None]:
     shown.step("fuzz", plan.seconds if plan.seconds is not None else plan.rounds or 1)
 
     def tick(gone: float, part: Any) -> None:
+        curve.append((part.launches, len(part.coverage.seen)))
         kinds = f", {len(part.kinds)} kinds of finding" if part.kinds else ""
         shown.at(gone if plan.seconds is not None else part.rounds, f"{part.launches:,} launches{kinds}")
 

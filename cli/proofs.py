@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from importlib import metadata
@@ -14,11 +14,11 @@ from typing import Any
 
 import msgspec
 from foldproof import __version__
+from foldproof.cli.examples import stem
 from foldproof.cli.ui import Steps
-from foldproof.impl.cases import case_bytes, case_to, replay
+from foldproof.impl.cases import case_to
 from foldproof.impl.errors import FoldproofError
 from foldproof.impl.policy import Policy
-from foldproof.impl.select import Selection
 from foldproof.impl.strictjson import MAX_BYTES, read_bytes
 from foldproof.model.matrix import CROSS_CHECK, EFFORT, MutantRow, Settled, matrix, mutant_matrix, with_lemmas
 from foldproof.model.scope import Size
@@ -80,34 +80,28 @@ def exit_code(proof: Proof) -> int:
     return 3 if any(v.status == Status.UNDECIDED for v in verdicts) else 0
 
 
-def proof_files(proof: Proof, seconds: float) -> dict[str, bytes]:
-    """The files of a run: `result.json`, a script for each obligation, a case for each counterexample and witness."""
-    files: dict[str, bytes] = {}
-    rows = []
+def proof_json(proof: Proof, seconds: float, paths: Mapping[str, str]) -> bytes:
+    """The bytes of `proof.json`: the matrix, the scripts' answers and the mutants.
+
+    `paths` says where a case or a witness was written, by the path that it would have; those not in it were not.
+    """
     scripts = [*proof.lemmas, *((c.script, c.decision) for c in proof.cells if c.decision is not None)]
-    for script, decision in scripts:
-        files[f"smt/{decision.name}.smt2"] = script.encode()
-    for cell in proof.cells:
-        row, cases = _verdict_row(cell.verdict, proof.policies)
-        rows.append(row)
-        files |= cases
     result = {
         "schema_version": SCHEMA_VERSION,
         "tool": f"foldproof {__version__}",
         "versions": {"python": platform.python_version()}
         | {name: metadata.version(name) for name in ("z3-solver", "cvc5")},
         "cross_check": str(proof.cross),
-        "verdicts": rows,
+        "verdicts": [_verdict_row(cell.verdict, paths) for cell in proof.cells],
         "obligations": [_obligation_row(decision) for _, decision in scripts],
         "mutants": [_mutant_row(row) for row in proof.mutants],
         "seconds": seconds,
     }
-    return files | {"result.json": msgspec.json.format(msgspec.json.encode(result), indent=2) + b"\n"}
+    return msgspec.json.format(msgspec.json.encode(result), indent=2) + b"\n"
 
 
-def _verdict_row(verdict: Verdict, policies: Sequence[Policy]) -> tuple[dict[str, Any], dict[str, bytes]]:
-    name, files = f"{verdict.theorem}-{verdict.policy}", {}
-    row: dict[str, Any] = {
+def _verdict_row(verdict: Verdict, paths: Mapping[str, str]) -> dict[str, Any]:
+    return {
         "policy": verdict.policy,
         "theorem": verdict.theorem,
         "sentence": THEOREMS[verdict.theorem].sentence,
@@ -118,25 +112,10 @@ def _verdict_row(verdict: Verdict, policies: Sequence[Policy]) -> tuple[dict[str
         "reason": verdict.reason,
         "passes": [{"rules": r, "reached": a, "reached_under_the_premises": u} for r, a, u in verdict.reached],
         "killed_by": verdict.killed_by,
-        "counterexample": None,
-        "witness": None,
+        "counterexample": paths.get(f"cases/{stem(verdict)}.json"),
+        "witness": paths.get(f"witnesses/{stem(verdict)}.json"),
         "seconds": verdict.seconds,
     }
-    if verdict.counterexample is not None:
-        policy = next(p for p in policies if p.name == verdict.policy)
-        outcome = replay(verdict.counterexample.case, policy)
-        said = (
-            {"pick": outcome.variant.hash, "pass": outcome.strictness}
-            if isinstance(outcome, Selection)
-            else {"error": outcome.code}
-        )
-        row["counterexample"] = f"cases/{name}.json"
-        more = {"theorem": verdict.theorem, "policy": verdict.policy, "expect": said}
-        files[f"cases/{name}.json"] = case_bytes(case_to(verdict.counterexample.case, **more))
-    if verdict.witness is not None:
-        row["witness"] = f"witnesses/{name}.json"
-        files[f"witnesses/{name}.json"] = case_bytes(case_to(verdict.witness))
-    return row, files
 
 
 def _obligation_row(decision: Decision) -> dict[str, Any]:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shlex
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
 
 import click
-from foldproof.cli.proofs import Proof, exit_code, proof_files, recheck, run_proof
+from foldproof.cli.digests import policy_seen
+from foldproof.cli.emitting import emit_model_mutants, emit_proofs
+from foldproof.cli.proofs import Proof, exit_code, proof_json, recheck, run_proof
+from foldproof.cli.recording import started
 from foldproof.cli.ui import console, say, show_table, steps
 from foldproof.impl.errors import FoldproofError
 from foldproof.impl.explain import case_table
-from foldproof.impl.policy import ZOO, load_policy
+from foldproof.impl.policy import ZOO, Policy, load_policy
 from foldproof.model.scope import Size
 from foldproof.model.theorems import THEOREMS
 from foldproof.model.verdict import Status, Verdict
-from foldproof.reports.write import write_folder
+from foldproof.reports.recorder import recording
 
 EXAMPLE = """\b
 Examples:
@@ -52,12 +56,12 @@ def _size(_: object, __: object, text: str | None) -> Size | None:
     help="The matrix mutant x theorem as well, for each policy named (default three-pass and recommended).",
 )
 @click.option(
-    "--out", type=click.Path(path_type=Path), help="Write result.json, the SMT-LIB scripts and the cases here."
+    "--out", type=click.Path(path_type=Path), help="Write records, proof.json, the SMT-LIB scripts and the cases here."
 )
 @click.option(
     "--recheck", "recheck_folder", type=click.Path(path_type=Path), help="Decide the scripts of an earlier run again."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print result.json instead of tables.")
+@click.option("--json", "as_json", is_flag=True, help="Print proof.json instead of tables.")
 def prove(  # noqa: PLR0913, PLR0917 (one parameter an option)
     names: tuple[str, ...],
     theorems: tuple[str, ...],
@@ -76,7 +80,7 @@ def prove(  # noqa: PLR0913, PLR0917 (one parameter an option)
     """
     if recheck_folder is not None:
         return _recheck(recheck_folder)
-    started = perf_counter()
+    begin = perf_counter()
     chosen = [load_policy(name) for name in (*names, *([new] if new else []))] or [load_policy(n) for n in ZOO]
     if len({p.name for p in chosen}) != len(chosen):
         raise FoldproofError("two policies have one name", fix="give each policy file a name of its own")
@@ -90,14 +94,40 @@ def prove(  # noqa: PLR0913, PLR0917 (one parameter an option)
             _mutated(names, mutants),
             shown,
         )
-    files = proof_files(proof, perf_counter() - started)
+    named = dict(zip((policy.name for policy in chosen), (*names, *([new] if new else [])) or ZOO, strict=True))
+    command = _command(names, theorems, old, new)
+    text = proof_json(proof, perf_counter() - begin, {})
     if out is not None:
-        write_folder(out, files)
+        text = _record(proof, named, load_policy(old) if old else None, out, command, perf_counter() - begin)
     if as_json:
-        click.echo(files["result.json"], nl=False)
+        click.echo(text, nl=False)
     else:
-        _show(proof, perf_counter() - started, out)
+        _show(proof, perf_counter() - begin, out)
     return exit_code(proof)
+
+
+def _command(names: Sequence[str], theorems: Sequence[str], old: str | None, new: str | None) -> str:
+    words = ["foldproof", "prove", *(word for name in names for word in ("--policy", name))]
+    words += [word for theorem in theorems for word in ("--theorem", theorem)]
+    return shlex.join([*words, *(["--old", old] if old else []), *(["--new", new] if new else [])])
+
+
+def _record(  # noqa: PLR0913, PLR0917 (all that a record of it says)
+    proof: Proof, named: Mapping[str, str], old: Policy | None, out: Path, command: str, seconds: float
+) -> bytes:
+    """Write the run's records, scripts, cases and witnesses below `out`; the bytes of its proof.json."""
+    with recording(out, started("prove", command)) as to:
+        for policy in (*proof.policies, *([old] if old else [])):
+            to.emit(policy_seen(policy))
+        paths = emit_proofs(
+            to, proof.cells, proof.lemmas, {policy.name: (policy, named[policy.name]) for policy in proof.policies}
+        )
+        for policy in proof.policies:
+            emit_model_mutants(to, policy, [row for row in proof.mutants if row.policy == policy.name])
+        text = proof_json(proof, seconds, {path: ref.path for path, ref in paths.items()})
+        to.render({"proof.json": text})
+        to.exit_code = exit_code(proof)
+    return text
 
 
 def _mutated(names: Sequence[str], wanted: bool) -> list[str]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import datetime as dt
-import subprocess
 import time
 from collections import Counter
 from pathlib import Path
 
 import click
+from foldproof.cli.digests import capture_seen, identified
+from foldproof.cli.emitting import emit_receipt
+from foldproof.cli.recording import git_state
+from foldproof.cli.recording import started as started_run
 from foldproof.cli.ui import say, show_table, steps
 from foldproof.gpu.bundle import bundled_capture
 from foldproof.gpu.replay import (
@@ -26,6 +29,8 @@ from foldproof.gpu.replay import (
 )
 from foldproof.gpu.replay.device import sets_of
 from foldproof.gpu.replay.tally import BoutCount
+from foldproof.reports.evidence import BUNDLED
+from foldproof.reports.recorder import recording
 
 EXAMPLE = """\b
 Examples:
@@ -99,19 +104,12 @@ def replay(  # noqa: PLR0913, PLR0917 (one parameter an option)
     if ablated:
         for row in rows:
             say(str(row))
-    say(f"receipt: {write_receipt(receipt, out)}")
-    return int(ablated and any(str(row).startswith("FAIL") for row in rows))
-
-
-def git_state() -> tuple[str | None, bool | None]:
-    """The commit of the current folder's repository and whether it has changes; None where git does not say."""
-    answers = []
-    for words in (("rev-parse", "HEAD"), ("status", "--porcelain")):
-        try:
-            done = subprocess.run(["git", *words], capture_output=True, text=True, timeout=20, check=False)  # noqa: S603, S607 (fixed words)
-        except (OSError, subprocess.TimeoutExpired):
-            return None, None
-        if done.returncode:
-            return None, None
-        answers.append(done.stdout.strip())
-    return answers[0], bool(answers[1])
+    file = write_receipt(receipt, out)
+    failed = int(ablated and any(str(row).startswith("FAIL") for row in rows))
+    loaded, digests = identified(folder)
+    with recording(out, started_run("replay", receipt.command, seed)) as to:
+        to.emit(capture_seen(BUNDLED if capture is None else str(capture), loaded, digests))
+        emit_receipt(to, receipt, (file.name, file.read_bytes()))
+        to.exit_code = failed
+    say(f"receipt: {file}")
+    return failed

@@ -8,10 +8,14 @@ from pathlib import Path
 
 import msgspec
 from foldproof.cli.bits import contradicts
-from foldproof.cli.evidence import device_verdicts, evidence, receipts
+from foldproof.cli.digests import identified
+from foldproof.cli.emitting import device_event
+from foldproof.cli.evidence import device_verdicts, receipt_files, receipts
 from foldproof.gpu.bundle import bundled_capture
 from foldproof.gpu.symbolic.bits import BitsVerdict
 from foldproof.gpu.symbolic.compare import Level
+from foldproof.reports.events import BytesJudged, FileRef
+from foldproof.reports.evidence import AtHand, staleness
 from helpers import foldproof
 
 
@@ -26,28 +30,34 @@ def copied(tmp_path: Path) -> Path:
     return folder
 
 
+def judged(folder: Path) -> dict[str, tuple[BytesJudged, str]]:
+    """What the shipped receipts say, by kind, with why each is stale ("" if it is not) for the capture in `folder`."""
+    _, at_hand = identified(folder)
+    here = AtHand(captures={at_hand.aot_sha256: at_hand.cubins})
+    events = [device_event(one.receipt, FileRef(one.name, "")) for one in receipt_files(at_hand.aot_sha256)]
+    return {event.what: (event, staleness(event, here)) for event in events}
+
+
 def test_shipped_receipts_speak_of_the_bundled_capture_and_confirm_every_label() -> None:
-    rows = evidence(bundled_capture(), receipts())
-    assert {row.kind for row in rows} == {"replay", "scenarios"}
-    assert {row.device for row in rows} == {"NVIDIA H200"}
-    assert all(row.state == "matches the capture" and row.dirty is False for row in rows)
-    (counts,) = [row.counts for row in rows if row.kind == "replay"]
-    assert counts["finite"]["differs"] == 64
-    assert counts["every bit pattern"]["differs"] == 88
+    found = judged(bundled_capture())
+    assert set(found) == {"replay", "scenarios"}
+    assert all((e.device, e.dirty, stale) == ("NVIDIA H200", False, "") for e, stale in found.values())
+    assert found["replay"][0].counts["finite"]["differs"] == 64
+    assert found["replay"][0].counts["every bit pattern"]["differs"] == 88
+    assert found["scenarios"][0].counts == {"scenarios": {"equal": 6}}
     (replay,) = [r for r in receipts() if r.kind == "replay"]
     assert all(pair.confirmed is not False for pair in replay.pairs)
 
 
 def test_one_changed_cubin_byte_makes_the_receipts_stale(tmp_path: Path) -> None:
     folder = copied(tmp_path)
-    assert all(row.counts or row.kind == "scenarios" for row in evidence(folder, receipts()))
+    assert not any(stale for _, stale in judged(folder).values())
     assert len(device_verdicts(folder)) > 300
     cubin = next((folder / "cubins").iterdir())
     data = bytearray(cubin.read_bytes())
     data[-1] ^= 1
     cubin.write_bytes(bytes(data))
-    rows = evidence(folder, receipts())
-    assert all(row.state.startswith("stale") and row.counts == {} for row in rows)
+    assert {stale for _, stale in judged(folder).values()} == {f"1 cubins have other bytes, {cubin.stem} among them"}
     assert device_verdicts(folder) == {}
 
 
@@ -56,16 +66,17 @@ def test_check_and_report_show_the_device_evidence_and_what_is_owed(tmp_path: Pa
     assert done.returncode == 0, done.stderr
     assert "evidence: bytes on NVIDIA H200" in done.stdout
     result = json.loads((tmp_path / "out" / "result.json").read_text())
-    (replay,) = [row for row in result["evidence"] if row["kind"] == "replay"]
+    (replay,) = [row for row in result["bytes"] if row["what"] == "replay"]
     assert sum(replay["counts"]["every bit pattern"].values()) == 416
-    assert f"| {replay['date']} " in (tmp_path / "out" / "report.md").read_text()
+    assert f"| {replay['date']} " in (tmp_path / "out" / "receipt.md").read_text()
     shown = foldproof("report", tmp_path / "out")
     assert shown.returncode == 0
     assert "NVIDIA H200" in shown.stdout
-    (tmp_path / "out" / "result.json").write_text("{}")
-    broken = foldproof("report", tmp_path / "out")
-    assert broken.returncode == 2
-    assert "is no result" in broken.stderr
+    record = next((tmp_path / "out" / "records").iterdir())
+    record.write_bytes(record.read_bytes()[:-1])
+    broken = foldproof("report", tmp_path / "out", "--formats", "summary")
+    assert broken.returncode == 1
+    assert f"{record.name}: was changed" in broken.stdout
 
 
 def test_bits_proves_what_the_device_found_equal_and_writes_its_witnesses(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import click
@@ -10,7 +11,7 @@ import pytest
 from foldproof.cli.main import VERBS, cli
 from foldproof.impl import load_policy
 from foldproof.impl.cases import answer, read_cases
-from foldproof.reports.record import tidy
+from foldproof.reports.render.result import tidy
 from helpers import foldproof, i32, param, ptr, shared, variant
 
 SEED = {
@@ -45,18 +46,19 @@ def test_check_keeps_three_pass_and_writes_a_whole_report(seed: Path) -> None:
     assert "2 cubins are not here" in done.stdout
     assert done.stderr == ""
     result = json.loads((seed / "out" / "result.json").read_text())
-    assert (result["schema_version"], result["exit_code"], result["run_state"]) == (1, 0, "complete")
+    assert (result["schema_version"], result["exit_code"], result["runs"][0]["state"]) == (2, 0, "complete")
     rows = {row["theorem"]: row for row in result["theorems"]}
     assert len(rows) == 17
     assert rows["T01"]["verdict"] == "proved"
     assert rows["T13"]["verdict"] == "refuted"
     assert not rows["T13"]["promised"]
     assert result["owed"][0]["what"].startswith("byte equality of 1 interchangeable pair")
-    report = (seed / "out" / "report.md").read_text()
-    assert "three-pass keeps every promise" in report
+    report = (seed / "out" / "receipt.md").read_text()
+    assert "three-pass keeps all 13 obligations" in report
     assert "owed" in report.lower()
-    for example in result["counterexamples"]:
-        value = json.loads((seed / "out" / example["file"]).read_text())[0]
+    assert {case["theorem"] for case in result["cases"]} == {"T06", "T06v", "T12", "T13", "T14"}
+    for example in result["cases"]:
+        value = json.loads((seed / "out" / example["file"]["path"]).read_text())[0]
         got = answer(value, load_policy("three-pass"))
         assert all(got[key] == expected for key, expected in value["expect"].items())
     assert not list((seed / "out").rglob(".writing-*"))
@@ -78,6 +80,7 @@ def test_two_runs_differ_in_times_alone(seed: Path) -> None:
     for _ in range(2):
         foldproof("check", seed, "--policy", "exact-first", "--seconds", 0, "--out", "out", cwd=seed)
         texts.append(tidy(json.loads((seed / "out" / "result.json").read_text())))
+        shutil.rmtree(seed / "out")
     assert texts[0] == texts[1]
 
 
@@ -176,7 +179,7 @@ def test_check_and_explain_work_on_the_real_capture(tmp_path: Path) -> None:
     done = foldproof("check", path, "--seconds", 1, "--out", tmp_path / "out")
     assert done.returncode == 0, done.stderr
     result = json.loads((tmp_path / "out" / "result.json").read_text())
-    rows = {row["fn"]: row for row in result["launches"]}
+    rows = {row["fn"]: row for row in result["launches"][0]["rows"]}
     assert len(rows) == 40
     assert sum(row["variants"] for row in rows.values()) == 343
     assert sum(row["fallback"] for row in rows.values()) > 100

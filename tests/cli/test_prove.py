@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from foldproof.reports.record import tidy
+from foldproof.reports.render.result import tidy
 from helpers import foldproof
 
 POLICY = """
@@ -27,7 +27,7 @@ def test_prove_settles_a_policy_file_and_recheck_finds_a_changed_script(tmp_path
     assert done.returncode == 1, done.stderr
     assert "proved *" in done.stdout
     assert "mine breaks its promise T06v" in done.stdout
-    result = json.loads((tmp_path / "out" / "result.json").read_text())
+    result = json.loads((tmp_path / "out" / "proof.json").read_text())
     rows = {row["theorem"]: row for row in result["verdicts"]}
     assert (rows["T01"]["verdict"], rows["T01"]["scope"]) == ("proved", "unbounded")
     assert rows["T01"]["killed_by"]
@@ -37,7 +37,7 @@ def test_prove_settles_a_policy_file_and_recheck_finds_a_changed_script(tmp_path
 
     again = foldproof(*run, "--out", tmp_path / "again")
     assert again.returncode == 1
-    assert tidy(json.loads((tmp_path / "again" / "result.json").read_text())) == tidy(result)
+    assert tidy(json.loads((tmp_path / "again" / "proof.json").read_text())) == tidy(result)
 
     rechecked = foldproof("prove", "--recheck", tmp_path / "out")
     assert rechecked.returncode == 0
