@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import gzip
-import json
+import io
+import zlib
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import msgspec
-from foldproof.impl.errors import FoldproofError
+from foldproof.impl.errors import FoldproofError, one_line
 from foldproof.reports.canonical import canonical
+
+MAX_BYTES = 1024**3
+"""Unpacked; a million launches have some 300 MB."""
+
+
+class _Line(msgspec.Struct, frozen=True):
+    launch: dict[str, Any]
+    ending: str
+    hash: str | None
 
 
 class Pick(NamedTuple):
@@ -27,10 +37,21 @@ def pick_bytes(picks: Iterable[Pick]) -> bytes:
 
 
 def read_picks(content: bytes, where: str) -> Iterator[Pick]:
-    """The picks of a file. Raises `FoldproofError` if it is none."""
+    """The picks of a file. Raises `FoldproofError` if it is none, or holds more than `MAX_BYTES` unpacked."""
     try:
-        for line in gzip.decompress(content).splitlines():
-            value = json.loads(line)
-            yield Pick(value["launch"], value["ending"], value["hash"])
-    except (OSError, EOFError, ValueError, KeyError, TypeError, msgspec.DecodeError) as problem:
-        raise FoldproofError(f"holds no picks: {problem}", where=where, fix="run foldproof check again") from None
+        for line in _lines(content):
+            value = msgspec.json.decode(line, type=_Line)
+            yield Pick(value.launch, value.ending, value.hash)
+    except (OSError, EOFError, ValueError, zlib.error, RecursionError, msgspec.DecodeError) as problem:
+        why = f"holds no picks: {one_line(str(problem))}"
+        raise FoldproofError(why, where=where, fix="run foldproof check again") from None
+
+
+def _lines(content: bytes) -> Iterator[bytes]:
+    left = MAX_BYTES
+    with gzip.GzipFile(fileobj=io.BytesIO(content)) as stream:
+        while line := stream.readline(left + 1):
+            left -= len(line)
+            if left < 0:
+                raise ValueError(f"more than {MAX_BYTES} bytes")
+            yield line

@@ -313,8 +313,15 @@ def versions(report: Report) -> Frame:
     return _frame(("part", "version"), last.items())
 
 
+def changes(report: Report) -> Frame:
+    """What changed since the earlier release, the worse first; without rows where none was named."""
+    found = report.compared.changes if report.compared else ()
+    return _frame(("what", "subject", "old", "new"), ((c.what, c.subject, c.old, c.new) for c in found))
+
+
 MAKERS: dict[str, Callable[[Report], Frame]] = {
     "obligations": obligations,
+    "changes": changes,
     "scope": scope,
     "matrix": matrix,
     "theorems": theorems,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from foldproof.reports.changes import Comparison
 from foldproof.reports.duty import Row
 from foldproof.reports.events import CaseFound, TheoremJudged
 from foldproof.reports.evidence import AtHand, Evidence, Fact, evidence
@@ -21,13 +22,17 @@ EXIT_HOLDS, EXIT_FAILS, EXIT_OWED = 0, 1, 3
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a report shows. `rows` are the obligations; `found` has the newest fact of each subject."""
+    """What a report shows. `rows` are the obligations; `found` has the newest fact of each subject.
+
+    `compared` is what changed since an earlier release, None where none was named.
+    """
 
     config: Config
     rows: tuple[Row, ...]
     found: Evidence
     at_hand: AtHand
     damaged: tuple[Damage, ...] = ()
+    compared: Comparison | None = None
 
     @property
     def policy(self) -> str:
