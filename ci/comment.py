@@ -5,13 +5,13 @@ from __future__ import annotations
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from pathlib import Path
 from typing import IO, Any
 
 import msgspec
 from foldproof.ci.host import Env, tell
-from foldproof.ci.settings import EVIDENCE
 from foldproof.ci.sticky import Place, Skip, body, marker, place
+from foldproof.ci.verdict import codes_file
+from foldproof.impl.errors import FoldproofError
 
 _PAGE, _PAGES, _TIMEOUT = 100, 50, 30
 _ANSWER_BYTES = 32 * 1024 * 1024
@@ -28,13 +28,13 @@ _OPENER = urllib.request.build_opener(_Stay)
 
 
 def post(env: Env) -> int:
-    """Write or update the comment of FOLDPROOF_COMMENT_KEY from the report in FOLDPROOF_REPORT_DIR. Always 0.
+    """Write or update the comment of FOLDPROOF_COMMENT_KEY from what `run` left in FOLDPROOF_HOME. Always 0.
 
     A verdict is not to hang on a token's rights: what hinders the comment is told as a notice or a warning.
     """
     try:
         at, mark = place(env), marker(env)
-        text = body(env, Path(env.get("FOLDPROOF_REPORT_DIR") or env.get("FOLDPROOF_EVIDENCE") or EVIDENCE), at.limit)
+        text = body(env, codes_file(env).parent, at.limit)
         found = _find(at, mark)
         if found is None:
             _ask(at, "POST", at.comments, {"body": text})
@@ -45,6 +45,8 @@ def post(env: Env) -> int:
     except urllib.error.HTTPError as problem:
         hint = " (the token may not write comments)" if problem.code in (401, 403, 404) else ""
         tell(env, "warning", f"no comment: the host answers {problem.code}{hint}")
+    except FoldproofError as problem:
+        tell(env, "warning", f"no comment: {problem}")
     except (OSError, ValueError) as problem:
         tell(env, "warning", f"no comment: {type(problem).__name__}: {problem}")
     else:

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 from foldproof.ci.host import Env, group, on_github, put_outputs, put_summary, say, tell
 from foldproof.ci.settings import TOKEN, Settings, settings
+from foldproof.ci.sticky import SHOWN
 from foldproof.ci.verdict import BAD_INPUT, codes_file, word, worst
 from foldproof.impl.errors import FoldproofError
 from foldproof.reports.obligations import CaptureTable
@@ -23,7 +24,8 @@ def run(env: Env) -> int:
 
     A stage that fails ends nothing: the report is to say so, and the step `verdict` ends the job.
     """
-    folder: Path | None = None
+    folder = ""
+    shown: dict[str, str] = {}
     try:
         file = codes_file(env)
     except FoldproofError as problem:
@@ -35,27 +37,33 @@ def run(env: Env) -> int:
         tell(env, "error", str(problem))
         codes = {"config": BAD_INPUT}
     else:
-        folder = asked.evidence
-        codes = stages(env, asked)
+        folder = str(asked.evidence)
+        codes, shown = stages(env, asked)
     file.write_bytes(msgspec.json.encode(codes))
+    for name in SHOWN:
+        (file.parent / name).write_text(shown.get(name, ""), encoding="utf-8")
     code = worst(codes)
-    receipt = str(folder / "receipt.md") if folder and (folder / "receipt.md").is_file() else ""
-    told = {"verdict": word(code), "exit-code": str(code), "receipt": receipt, "report-dir": str(folder or "")}
-    put_outputs(env, told)
-    put_summary(env, summary(folder, codes))
+    receipt = str(Path(folder) / "receipt.md") if "receipt.md" in shown else ""
+    put_outputs(env, {"verdict": word(code), "exit-code": str(code), "receipt": receipt, "report-dir": folder})
+    put_summary(env, shown.get("summary.md") or without_report(codes))
     return 0
 
 
-def stages(env: Env, asked: Settings) -> dict[str, int]:
-    """The exit code of each stage. Where no report comes about, none of an earlier stage or run is left to be shown."""
+def stages(env: Env, asked: Settings) -> tuple[dict[str, int], dict[str, str]]:
+    """The exit code of each stage, and the texts that the stage `report` wrote: none that lay there before it."""
     checks = {str(i): _foldproof(env, asked, check_words(asked, one)) for i, one in enumerate(asked.captures)}
     codes = {"check": worst(checks)}
     if asked.selector:
         codes["fuzz"] = _foldproof(env, asked, fuzz_words(asked))
-    for earlier in ("receipt.md", "summary.md"):
-        (asked.evidence / earlier).unlink(missing_ok=True)
+    before = {name: _written(asked.evidence / name) for name in SHOWN}
     codes["report"] = _foldproof(env, asked, report_words(asked, on_github(env)))
-    return codes
+    new = [name for name in SHOWN if _written(asked.evidence / name) not in (before[name], None)]
+    return codes, {name: (asked.evidence / name).read_text(encoding="utf-8", errors="replace") for name in new}
+
+
+def _written(file: Path) -> tuple[int, int] | None:
+    """Which writing of a file this is: a report replaces its files, so that each has an inode of its own."""
+    return (status.st_ino, status.st_mtime_ns) if file.is_file() and (status := file.stat()) else None
 
 
 def check_words(asked: Settings, capture: CaptureTable) -> list[str]:
@@ -126,10 +134,7 @@ def _foldproof(env: Env, asked: Settings, words: list[str]) -> int:
     return code
 
 
-def summary(folder: Path | None, codes: dict[str, int]) -> str:
-    """The report's own summary, or what there is to say where no report was written."""
-    file = folder / "summary.md" if folder else None
-    if file and file.is_file():
-        return file.read_text(encoding="utf-8", errors="replace") + "\n"
+def without_report(codes: dict[str, int]) -> str:
+    """The summary where no report was written, or none with a summary."""
     listed = ", ".join(f"{stage} {code}" for stage, code in codes.items())
-    return f"## foldproof: {word(worst(codes))}\n\nNo report was written. Exit codes: {listed}. The log says why.\n"
+    return f"## foldproof: {word(worst(codes))}\n\nNo summary was written. Exit codes: {listed}. The log says why.\n"

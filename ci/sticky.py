@@ -13,6 +13,8 @@ from foldproof.ci.settings import TOKEN
 
 _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
 _KEY = re.compile(r"[\w.-]{1,60}")
+SHOWN = ("receipt.md", "summary.md")
+"""What a comment shows: the first that fits."""
 _UNSEEN = "\u200b"
 _PINGS = re.compile(r"(?<![\w`&])(\\?[@!~%]|\\?#)(?=\w)")
 
@@ -96,13 +98,17 @@ def marker(env: Env) -> str:
 
 
 def body(env: Env, folder: Path, limit: int) -> str:
-    """The comment: the receipt, or the summary where that is too long, and the run that it comes from."""
+    """The comment: the receipt, or the summary where that is too long, and the run that it comes from.
+
+    `folder` has what the step `run` found new; an empty file is a text that there is not.
+    """
     last = f"\n\n{_origin(env)}\n"
-    for name in ("receipt.md", "summary.md"):
+    for name in SHOWN:
         file = folder / name
-        text = f"{marker(env)}\n{quiet(file.read_text(encoding='utf-8', errors='replace'))}" if file.is_file() else ""
-        if text and len(text) + len(last) <= limit:
-            return text + last
+        text = quiet(file.read_text(encoding="utf-8", errors="replace")) if file.is_file() else ""
+        whole = f"{marker(env)}\n{text}{last}"
+        if text and len(whole) <= limit:
+            return whole
     return f"{marker(env)}\n**foldproof** wrote no report that fits here; the log of the run says why.{last}"
 
 

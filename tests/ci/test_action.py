@@ -91,7 +91,7 @@ def test_a_capture_that_is_absent_is_bad_input_with_a_summary(tmp_path: Path) ->
     assert job.outcomes["Verdict"] == "failure"
     assert job.output("verdict") == "bad input"
     assert job.output("receipt") == ""
-    assert "No report was written" in job.summary
+    assert "No summary was written" in job.summary
 
 
 def test_a_selector_that_does_not_start_does_not_hold(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def github(tmp_path: Path, host: Host) -> dict[str, str]:
         "GITHUB_REPOSITORY": "owner/repository",
         "GITHUB_SERVER_URL": "https://github.example",
         "GITHUB_RUN_ID": "17",
-        "FOLDPROOF_REPORT_DIR": str(tmp_path / "report"),
+        "FOLDPROOF_HOME": str(tmp_path / "report"),
         "FOLDPROOF_TOKEN": TOKEN,
     }
 
@@ -56,7 +56,7 @@ def test_it_is_written_once_and_updated_after_that(
     host.add("a person's words", "somebody")
     assert comment.post(env) == 0
     assert [c["body"].splitlines()[:2] for c in host.comments[1:]] == [["<!-- foldproof: foldproof -->", "# all holds"]]
-    says(env["FOLDPROOF_REPORT_DIR"], "# something fails\n")
+    says(env["FOLDPROOF_HOME"], "# something fails\n")
     assert comment.post(env) == 0
     assert len(host.comments) == 2
     assert "# something fails" in host.comments[1]["body"]
@@ -156,15 +156,15 @@ def test_a_fork_that_was_deleted_is_a_fork(host: Host, github: dict[str, str]) -
 
 
 def test_a_receipt_that_is_too_long_gives_way_to_the_summary(host: Host, github: dict[str, str]) -> None:
-    says(github["FOLDPROOF_REPORT_DIR"], "x" * 70_000)
-    Path(github["FOLDPROOF_REPORT_DIR"], "summary.md").write_text("short\n")
+    says(github["FOLDPROOF_HOME"], "x" * 70_000)
+    Path(github["FOLDPROOF_HOME"], "summary.md").write_text("short\n")
     comment.post(github)
     assert host.comments[0]["body"].splitlines()[1] == "short"
     assert len(host.comments[0]["body"]) < 65_536
 
 
 def test_without_a_report_the_comment_says_so(host: Host, github: dict[str, str]) -> None:
-    Path(github["FOLDPROOF_REPORT_DIR"], "receipt.md").unlink()
+    Path(github["FOLDPROOF_HOME"], "receipt.md").unlink()
     comment.post(github)
     assert "wrote no report" in host.comments[0]["body"]
     assert "https://github.example/owner/repository/actions/runs/17" in host.comments[0]["body"]
