@@ -22,7 +22,7 @@ from foldproof.reports.picks import pick_bytes
 from foldproof.reports.recorder import recording
 
 DEFAULT_SECONDS = 10.0
-FORMATS = ("receipt", "summary", "json")
+FORMATS = ("receipt", "summary", "html", "json", "cases")
 
 
 @click.command(epilog="Example: foldproof check CAPTURE --policy single-guard --seconds 5 --seed 1 --out report")

@@ -75,7 +75,7 @@ def fuzz(**chosen: Any) -> int:
         raise click.UsageError("--functions needs --capture")
     if chosen["mutants"]:
         each = MUTANT_SECONDS if chosen["seconds"] is None else chosen["seconds"]
-        return hunt_mutants(policy, chosen["seed"], each, chosen["out"])
+        return hunt_mutants(policy, chosen["against"], chosen["seed"], each, chosen["out"])
     if not chosen["selector"]:
         raise click.UsageError("name the selector with --selector")
     try:

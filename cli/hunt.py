@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
+from foldproof.cli.digests import policy_digest, policy_seen
+from foldproof.cli.recording import started
 from foldproof.cli.ui import say, show_table, steps
 from foldproof.impl.capture import Capture
 from foldproof.impl.policy import ZOO, Policy, load_policy
@@ -13,12 +16,15 @@ from foldproof.model.mutants import mutants
 from foldproof.props.derive import derive
 from foldproof.props.landscape import FunctionRow, FunctionSummary, landscape, summaries
 from foldproof.props.mutation import Killed, MutationScore, score
-from foldproof.reports.write import write_folder
+from foldproof.reports.events import MutantsHunted
+from foldproof.reports.recorder import recording
 
 
-def hunt_mutants(policy: Policy, seed: int, seconds: float, out: Path) -> int:
+def hunt_mutants(policy: Policy, named: str, seed: int, seconds: float, out: Path) -> int:
     """Hunt every mutant of the policy: a row for each in `mutants.json`. 1 if one is neither caught nor explained."""
-    with steps() as shown:
+    command = shlex.join(["foldproof", "fuzz", "--mutants", "--against", named, "--seed", str(seed)])
+    with recording(out, started("fuzz", command, seed)) as to, steps() as shown:
+        to.emit(policy_seen(policy))
         shown.step("mutants", len(list(mutants(policy))))
         done: list[Killed] = []
 
@@ -28,7 +34,17 @@ def hunt_mutants(policy: Policy, seed: int, seconds: float, out: Path) -> int:
 
         found = score(policy, seed, seconds, tick)
         shown.close()
-    write_folder(out, {"mutants.json": _json(found)})
+        to.emit(
+            MutantsHunted(
+                policy=policy.name,
+                policy_sha256=policy_digest(policy),
+                caught=found.caught,
+                real=found.real,
+                rows=tuple((row.mutant, row.says, caught_by(row)) for row in found.rows),
+            )
+        )
+        to.render({"mutants.json": _json(found)})
+        to.exit_code = int(any(not row.explained for row in found.rows))
     show_table(
         ("mutant", "fault", "caught after", "as"), [_row(row) for row in found.rows], f"mutants of {policy.name}"
     )
@@ -36,6 +52,13 @@ def hunt_mutants(policy: Policy, seed: int, seconds: float, out: Path) -> int:
     say(str(found), style="bold red" if missed else "bold green")
     say(f"report: {out / 'mutants.json'}")
     return int(bool(missed))
+
+
+def caught_by(row: Killed) -> str:
+    """What caught a mutant, or why nothing can; "" for one that is missed."""
+    if row.caught:
+        return f"{row.kind}, after {row.rounds} rounds"
+    return f"{row.theorem} alone" if row.theorem else row.why
 
 
 def _row(row: Killed) -> tuple[str, str, str, str]:

@@ -100,7 +100,7 @@ def _own_campaign(found: Evidence, policy: str, said: str) -> Row:
 
 def _fuzz(table: FuzzTable, found: Evidence, policy: str, said: str) -> Row:
     words = ["foldproof", "fuzz", "--selector", table.selector, "--against", said]
-    words += ["--seconds", f"{table.seconds:g}", "--seed", str(table.seed), *OUT]
+    words += [*(["--seconds", f"{table.seconds:g}"] if table.seconds else []), "--seed", str(table.seed), *OUT]
     asked = Asked(
         f"campaign: {table.selector} against {policy}",
         "no difference" + (f" in {table.seconds:g} s" if table.seconds else ""),

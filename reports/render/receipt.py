@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from foldproof.reports.events import CaseFound
+from foldproof.reports.events import CaseFound, MutantsHunted
 from foldproof.reports.evidence import Fact
+from foldproof.reports.limits import limits
 from foldproof.reports.markdown import code, escape, fence, table
 from foldproof.reports.tables import Frame, tables
 from foldproof.reports.view import Report
@@ -65,7 +66,12 @@ def _counts(report: Report) -> str:
     words = {word: sum(row.verdict == word for row in report.rows) for word in ("holds", "fails", "undecided", "owed")}
     stale = sum(bool(fact.stale) for fact in report.found.facts)
     said = ", ".join(f"{number} {word}" for word, number in words.items() if number or word != "undecided")
-    return f"{len(report.rows)} obligations: {said}." + (f" {stale} records are stale." if stale else "")
+    lines = [f"{len(report.rows)} obligations: {said}." + (f" {stale} records are stale." if stale else "")]
+    lines += [
+        f"Mutation score of {escape(e.policy)}: {e.caught} of {e.real} planted faults caught."
+        for _, e in report.found.of(MutantsHunted)
+    ]
+    return "\n".join(lines)
 
 
 def _sections(report: Report, made: dict[str, Frame]) -> list[Section]:
@@ -143,21 +149,7 @@ def _cases(found: list[tuple[Fact, CaseFound]]) -> list[Section]:
 
 
 def _limits(report: Report) -> Section:
-    """What was not run, and what the words mean."""
-    bounded = [fact.event for fact in report.found.facts if getattr(fact.event, "scope", "") not in ("", "unbounded")]
-    lines = [
-        '"proved" holds within its scope: "unbounded" is every capture, any number of params and every launch.',
-        "A campaign shows no absence: it saw no difference in the cases that it ran.",
-        '"equal" by a device speaks of the input sets that were run, by symbolic replay of every input of its domain.',
-    ]
-    lines += [f"Bounded only: {len(bounded)} verdicts." for _ in range(bool(bounded))]
-    lines += [f"Not shown: {escape(row.what)}: {escape(_cut(row.observed))}." for row in report.open]
-    killed = [run for run in report.found.runs if run.state != "complete"]
-    lines += [
-        f"Run {escape(run.started.command)} is {run.state}: what it wrote counts, the rest is missing."
-        for run in killed
-    ]
-    return Section("Limits", ("\n".join(f"- {line}" for line in lines),))
+    return Section("Limits", ("\n".join(f"- {escape(_cut(line))}" for line in limits(report)),))
 
 
 def _reproduce(report: Report) -> Section:
