@@ -48,6 +48,8 @@ def read_picks(content: bytes, where: str) -> Iterator[Pick]:
 
 
 def _lines(content: bytes) -> Iterator[bytes]:
+    if not content:
+        raise EOFError("the file is empty")
     left = MAX_BYTES
     with gzip.GzipFile(fileobj=io.BytesIO(content)) as stream:
         while line := stream.readline(left + 1):
