@@ -10,11 +10,6 @@ from pathlib import Path
 KERNELS = Path(__file__).resolve().parent / "kernels"
 
 
-def package_path(module: str) -> str:
-    """The path of a kernel module as compiled code names it: the same on every machine."""
-    return f"foldproof/gpu/kernels/{module}.py"
-
-
 def kernel_source(module: str, name: str) -> str:
     """The text that decides the code of a kernel: its function and the functions of its module that it calls.
 

@@ -1,6 +1,8 @@
 """The lemmas under the unbounded proofs: per argument over bit-vectors, lifted to lists, counted, and the loop.
 
 Each is an `Obligation`. Together they are what `model.abstract` takes for granted of any capture and launch.
+
+Longer than 250 lines because a reader who doubts a proof wants everything that it takes for granted on one page.
 """
 
 from __future__ import annotations

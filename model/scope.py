@@ -1,4 +1,7 @@
-"""A bounded scope: one launch and up to n candidates of up to m args, all of it symbolic."""
+"""A bounded scope: one launch and up to n candidates of up to m args, all of it symbolic.
+
+Longer than 250 lines because a world is one class: everything that a statement may ask of it, under one name.
+"""
 
 from __future__ import annotations
 

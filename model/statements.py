@@ -2,6 +2,8 @@
 
 A theorem is stated of a declared policy; `run` gives the answers of the code under proof, which for the zoo is
 the policy itself and for a mutant is a policy with a planted fault. `model.theorems` has the sentences.
+
+Longer than 250 lines because the theorems are read side by side, one function each.
 """
 
 from __future__ import annotations

@@ -16,7 +16,6 @@ class Status(StrEnum):
     REFUTED = "refuted"
     UNDECIDED = "undecided"
     NOT_APPLICABLE = "not applicable"
-    NOT_IMPLEMENTED = "not implemented"
 
 
 class Counterexample(msgspec.Struct, frozen=True):

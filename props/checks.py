@@ -2,6 +2,8 @@
 
 A check answers with a `Violation`, or None where the theorem holds of the case. Theorems about a second capture
 or launch try every neighbour of the case: each swap, each removal, or the other launch that is given.
+
+Longer than 250 lines because the checks are read side by side, one function each, in the order of the theorems.
 """
 
 from __future__ import annotations

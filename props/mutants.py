@@ -84,11 +84,6 @@ def _second_best(original: Any, admissible: Sequence[Candidate], *more: Any) -> 
     return original(rest, *more) if rest else first
 
 
-def _not_of(*kinds: Kind) -> Flaw:
-    """div16 is not tested on args of these kinds."""
-    return _rule("div16_refusal", lambda original, arg, *more: None if arg.kind in kinds else original(arg, *more))
-
-
 def _flipped(original: Any, arg: Arg, param: Any, of: Any) -> Any:
     if of.strictness == Strictness.EXACT or not has_alignment(arg):
         return original(arg, param, of)

@@ -12,7 +12,7 @@ from itertools import combinations
 from pathlib import Path
 
 import msgspec
-from foldproof.gpu.bundle import MANIFEST, Manifest, bundled_capture, read_manifest
+from foldproof.gpu.bundle import MANIFEST, Manifest, read_manifest
 from foldproof.gpu.corpus import BY_NAME, Kernel
 from foldproof.gpu.corpus.model import Buffer
 from foldproof.gpu.launches import grid_of, launch_json
@@ -134,11 +134,6 @@ def change(first: Variant, second: Variant) -> tuple[str, ...]:
 def is_corpus(capture: Path) -> bool:
     """Whether a capture folder has a manifest, so that its bouts can come from the corpus."""
     return (capture / MANIFEST).is_file()
-
-
-def is_bundled(capture: Path) -> bool:
-    """Whether it is the capture inside the package."""
-    return capture.resolve() == bundled_capture()
 
 
 def _folded_first(variants: Sequence[Variant], launch: Launch) -> list[Variant]:

@@ -30,7 +30,6 @@ from foldproof.gpu.replay.verdicts import (
 from foldproof.impl import InvalidCapture, load_capture, load_policy
 from foldproof.impl.capture import capture_file
 
-DEFAULT_SETS: Mapping[SetClass, int] = {"finite": 256, "infinite": 128, "nan": 128}
 Progress = Callable[[int, int, BoutCount], None]
 """Called with the bouts done, the bouts in all, and what the last one counted."""
 

@@ -110,10 +110,9 @@ class TraceWriter:
     be replayed and OSError where the file cannot be written.
     """
 
-    __slots__ = ("_path", "_stream", "count")
+    __slots__ = ("_stream", "count")
 
     def __init__(self, path: Path) -> None:
-        self._path = path
         self._stream = path.open("w", encoding="utf-8")
         self.count = 0
 

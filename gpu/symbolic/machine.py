@@ -59,7 +59,6 @@ class Machine:
         self.threads = x * y * z
         self.lanes = self.threads * len(blocks)
         thread = np.tile(np.arange(self.threads, dtype=np.int64), len(blocks))
-        self.thread_in_block = thread
         self.block = np.repeat(np.arange(len(blocks), dtype=np.int64), self.threads)
         linear = np.array([b[0] + grid[0] * (b[1] + grid[1] * b[2]) for b in blocks], np.int64)
         self.thread = (linear[self.block] << 12) | thread

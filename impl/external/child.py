@@ -2,6 +2,8 @@
 
 Linux only: it is watched through a pidfd, and descendants that left the group are found in /proc by a token in
 their environment.
+
+Longer than 250 lines because one process has one life, from its start to its last descendant, and one state.
 """
 
 from __future__ import annotations

@@ -26,8 +26,7 @@ from foldproof.impl.external.wire import (
 BATCH = WINDOW // 2
 """Launches are written in batches of half a window: while the selector works on one, the next is prepared."""
 
-MAX_LINE = 1 << 20
-NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError)
+MAX_LINE, NOT_JSON = 1 << 20, (msgspec.DecodeError, UnicodeDecodeError)
 WiresOf: TypeAlias = Callable[[list[int]], list[WireLaunch | msgspec.Raw]]
 
 

@@ -3,6 +3,8 @@
 What was tied per arg is a symbol here: the loop over arguments is run with symbolic outcomes of each rule, the
 loop over passes with symbolic admissions, counts and traits of each candidate. Sizes are small and stated; the
 induction of `model.lemmas.loop` carries the scan to any number of candidates.
+
+Longer than 250 lines because both loops run on the same symbols.
 """
 
 from __future__ import annotations

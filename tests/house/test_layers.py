@@ -4,12 +4,14 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = ("impl", "model", "props", "gpu", "release", "reports", "cli")
+CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+ROOMS = [room.strip() for layer in CONTRACTS[0]["layers"] for room in layer.split("|")]
 LINT = "import sys; from importlinter.cli import lint_imports_command; sys.exit(lint_imports_command())"
 PLANTED = [
     ("impl/rules.py", "foldproof.model.rules"),
@@ -54,6 +56,11 @@ def test_each_room_imports_what_the_architecture_lets_it_import() -> None:
 def test_the_rooms_of_the_contracts_are_the_folders_of_the_package() -> None:
     folders = {file.parent.name for file in ROOT.glob("*/__init__.py")}
     assert folders == set(ROOMS)
+
+
+def test_the_picture_of_the_architecture_shows_each_room() -> None:
+    picture = (ROOT / "ARCHITECTURE.md").read_text()
+    assert [room for room in ROOMS if f"\n{room}/ " not in picture] == []
 
 
 @pytest.mark.slow
