@@ -1,9 +1,9 @@
-"""The event stream of one run: each event goes to every writer, and the evidence folder is one of them."""
+"""The event stream of one run, each event a record in the evidence folder before the next."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,9 +12,6 @@ from time import perf_counter
 from foldproof.reports.events import SCHEMA_VERSION, AnyEvent, FileRef, Record, Rendered, RunFinished, RunStarted
 from foldproof.reports.store import put, put_file, replace_file
 
-Writer = Callable[[AnyEvent], None]
-"""Told each event after it is on disk."""
-
 
 class Recorder:
     """What a stage is given: `emit` an event, `file` a case or a script, `render` report files.
@@ -22,18 +19,15 @@ class Recorder:
     Every event is a whole record on disk before `emit` returns, so a run that is killed loses nothing it had told.
     """
 
-    def __init__(self, folder: Path, run: str, writers: tuple[Writer, ...] = ()) -> None:
+    def __init__(self, folder: Path, run: str) -> None:
         self.folder, self.run = folder, run
         self.exit_code: int | None = None
         self.digests: list[str] = []
-        self._writers = writers
 
     def emit(self, event: AnyEvent) -> None:
-        """Write the event as the next record of the run, then tell the writers. Raises `FoldproofError`."""
+        """Write the event as the next record of the run. Raises `FoldproofError`."""
         record = Record(SCHEMA_VERSION, self.run, len(self.digests), event)
         self.digests.append(put(self.folder, record))
-        for writer in self._writers:
-            writer(event)
 
     def file(self, path: str, content: bytes) -> FileRef:
         """Write a file that an event will speak of (see `store.put_file`)."""
@@ -47,13 +41,13 @@ class Recorder:
 
 
 @contextmanager
-def recording(folder: Path, started: RunStarted, *writers: Writer) -> Iterator[Recorder]:
+def recording(folder: Path, started: RunStarted) -> Iterator[Recorder]:
     """A run below `folder`, from its first record to its last.
 
     An error ends it as failed, Ctrl-C as interrupted. Raises `FoldproofError` if the folder cannot be written.
     """
     began = perf_counter()
-    recorder = Recorder(folder, f"{started.started}-{os.urandom(4).hex()}", writers)
+    recorder = Recorder(folder, f"{started.started}-{os.urandom(4).hex()}")
     recorder.emit(started)
     state = "failed"
     try:
