@@ -15,7 +15,7 @@ from foldproof.impl.capture import Capture, load_capture
 from foldproof.impl.launch import launch_to
 from foldproof.impl.policy import load_policy
 from foldproof.release.coverage import coverage
-from foldproof.release.logs import FALLBACK, MISSING, LogEvents, launches_of, lines_of, read_log
+from foldproof.release.logs import FALLBACK, MISSING, Fallback, LogEvents, launches_of, lines_of, read_log
 from foldproof.release.needs import needs_json
 
 SCHEMA_VERSION = 1
@@ -23,17 +23,6 @@ EXAMPLE = """\b
 Examples:
   foldproof watch engine.log
   foldproof watch engine.log --capture CAPTURE --needs-out compile.json --launches-out seen.json"""
-
-
-class FallbackRow(msgspec.Struct, frozen=True):
-    """How often one variant read its 1s at run time."""
-
-    fn: str
-    hash: str
-    ones: tuple[str, ...]
-    count: int
-    first_line: int
-    last_line: int
 
 
 class MissRow(msgspec.Struct, frozen=True):
@@ -53,7 +42,7 @@ class WatchResult(msgspec.Struct, frozen=True):
     tool: str
     log: str
     lines: int
-    fallbacks: tuple[FallbackRow, ...]
+    fallbacks: tuple[Fallback, ...]
     misses: tuple[MissRow, ...]
     unread: tuple[str, ...]
     launches: dict[str, Any]
@@ -115,7 +104,7 @@ def _result(log: Path, events: LogEvents, capture: Capture | None, policy: str) 
         f"foldproof {__version__}",
         str(log),
         events.lines,
-        tuple(FallbackRow(*msgspec.structs.astuple(one)) for one in events.fallbacks),
+        events.fallbacks,
         tuple(misses),
         events.unread,
         needs_json(pairs),

@@ -15,12 +15,13 @@ from typing import Any
 
 import msgspec
 from foldproof.impl.capture import Capture
-from foldproof.impl.errors import FoldproofError, one_line
+from foldproof.impl.errors import FoldproofError
 from foldproof.impl.launch import Arg, Kind, Launch, launch_from
 from foldproof.release.classes import class_key
+from foldproof.release.dumps import arg_json, const_json, option_json, says_kind
+from foldproof.release.launch_shape import with_args
 from foldproof.release.launches import Counted
 from foldproof.release.shapes import Family, own_class
-from foldproof.release.world import with_args
 
 FALLBACK = (
     r"aot: (?P<fn>\S+) runs variant (?P<hash>[^\s,]+), its 1 read at runtime"
@@ -28,14 +29,12 @@ FALLBACK = (
 )
 MISSING = r"no captured Triton variant of (?P<fn>\S+) for this launch:"
 MOST_LINE = 1 << 20
-_ITEM = re.compile(r"(?:^|\s)(?P<what>arg|const|option) (?P<name>\S+?)\s*[:=]\s*(?P<value>.+?)\s*$")
-_BARE = re.compile(r"^\s+(?P<name>[A-Za-z_$][\w$]*)\s*[:=]\s*(?P<value>.+?)\s*$")
-_SOURCE = re.compile(r"(?:^|\s)source: (?P<value>\S+)\s*$")
-_POINTER = re.compile(r"(?P<type>\*[\w]+)(?P<rest>.*)")
-_NUMBER = re.compile(r"(?P<kind>i32|i64|u64)\s*[=(: ]\s*(?P<value>-?\d+)\)?")
-_FLOAT = re.compile(r"(?:fp32|f32)(?:\s*bits)?\s*[=(: ]?\s*(?P<bits>0x[0-9a-fA-F]+|\d+)?\)?")
-_BOOL = re.compile(r"(?:u1|bool)\s*[=(: ]\s*(?P<value>[Tt]rue|[Ff]alse|0|1)\)?")
-_CONST = re.compile(r"(?P<kind>int|f32|bool|str|none)\b\s*(?P<value>.*)")
+MOST_ARGS = 1024
+"""Lines of one dump that are kept; more than a kernel can have, so a longer dump cannot be read."""
+OPTIONS = ("num_warps", "num_stages", "arch", "enable_fp_fusion")
+_ITEM = re.compile(r"(?:^|\s)(?P<what>arg|const|option) (?P<name>\S+?)\s*[:=]\s*(?P<value>\S.*)$")
+_BARE = re.compile(r"^\s+(?P<name>[A-Za-z_$][\w$]*)\s*[:=]\s*(?P<value>\S.*)$")
+_SOURCE = re.compile(r"(?:^\s+|\s{2})source: (?P<value>\S+)$")
 
 
 class Fallback(msgspec.Struct, frozen=True):
@@ -84,7 +83,7 @@ class Reader:
         """The next line."""
         self.lines += 1
         if self._open is not None:
-            if self._continues(line):
+            if self._continues(line.rstrip()):
                 return
             self._close()
         if match := self.fallback.search(line):
@@ -104,16 +103,21 @@ class Reader:
         match = _ITEM.search(line) or _BARE.match(line)
         if match is None:
             return False
-        what, value = match.groupdict().get("what") or "arg", match["value"]
-        # An indented line of something else ends the dump; a line that says "arg" belongs to it, understood or not.
-        if "what" not in match.groupdict() and arg_json(value)["kind"] not in tuple(Kind):
+        what, name, value = match.groupdict().get("what") or "arg", match["name"], match["value"]
+        # An indented line of something else ends the dump. One that says "arg", or a kind, belongs to it even where it
+        # is not understood: the launch is then one that cannot be read, and not one of fewer args.
+        if "what" not in match.groupdict() and arg_json(value)["kind"] not in tuple(Kind) and not says_kind(value):
             return False
-        if what == "const":
-            self._open["consts"][match["name"]] = const_json(value)
-        elif what == "option":
-            self._open[match["name"]] = option_json(value)
-        else:
-            self._open["args"].append({"name": match["name"], **arg_json(value)})
+        kept = len(self._open["args"]) + len(self._open["consts"])
+        if what == "option" and name in OPTIONS:
+            self._open[name] = option_json(value)
+        elif kept < MOST_ARGS and what == "const":
+            self._open["consts"][name] = const_json(value)
+        elif kept <= MOST_ARGS:
+            understood = kept < MOST_ARGS and what == "arg"
+            self._open["args"].append(
+                {"name": name, **(arg_json(value) if understood else {"kind": f"a line of {what}"})}
+            )
         return True
 
     def _close(self) -> None:
@@ -138,65 +142,6 @@ class Reader:
             tuple(sorted(misses, key=lambda m: -m.count)),
             tuple(self._unread),
         )
-
-
-def arg_json(value: str) -> dict[str, Any]:
-    """An arg of a dump as a launch has it; what is not understood becomes a kind that `launch_from` refuses."""
-    if match := _POINTER.match(value):
-        return {"kind": "ptr", "type": match["type"], **_address(match["rest"])}
-    if match := _NUMBER.match(value):
-        return {"kind": match["kind"], "value": int(match["value"])}
-    if match := _BOOL.match(value):
-        return {"kind": "u1", "value": match["value"] in ("True", "true", "1")}
-    if match := _FLOAT.match(value):
-        return {"kind": "fp32", "bits": int(match["bits"] or "0", 0)}
-    if value.lower() == "none":
-        return {"kind": "none"}
-    if re.fullmatch(r"-?\d+", value):
-        number = int(value)
-        kind = "i32" if -(2**31) <= number < 2**31 else "i64" if number < 2**63 else "u64"
-        return {"kind": kind, "value": number}
-    return {"kind": one_line(value)}
-
-
-def _address(rest: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    if match := re.search(r"0x[0-9a-fA-F]+", rest):
-        found["addr"] = match[0]
-    else:
-        unaligned = re.search(
-            r"unaligned|misaligned|(?:align16|div16|aligned)\s*[=:]\s*(?:false|0)", rest, re.IGNORECASE
-        )
-        found["addr"] = "0x1004" if unaligned or not re.search(r"align|div16", rest, re.IGNORECASE) else "0x1000"
-    if match := re.search(r"(\d+) bytes", rest):
-        found["bytes"] = int(match[1])
-    return found
-
-
-def const_json(value: str) -> dict[str, Any]:
-    """A constant of a dump: `int 64`, `bool True`, `f32 1065353216`, `str x`, `none`, or a bare int, bool or text."""
-    if match := _CONST.match(value):
-        kind, said = match["kind"], match["value"].strip(" =:()")
-        if kind == "none":
-            return {"none": True}
-        if kind == "bool":
-            return {"bool": said in ("True", "true", "1")}
-        if kind == "str":
-            return {"str": said}
-        if re.fullmatch(r"-?\d+", said):
-            return {kind: int(said)}
-    if re.fullmatch(r"-?\d+", value):
-        return {"int": int(value)}
-    if value in ("True", "False", "true", "false"):
-        return {"bool": value in ("True", "true")}
-    return {"none": True} if value == "None" else {"str": value}
-
-
-def option_json(value: str) -> Any:
-    """The value of a pinned option."""
-    if value in ("True", "False"):
-        return value == "True"
-    return int(value) if re.fullmatch(r"\d+", value) else value
 
 
 def pattern(text: str, needs: Sequence[str], option: str) -> re.Pattern[str]:

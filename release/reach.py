@@ -9,10 +9,11 @@ from foldproof.impl.policy import Policy, load_policy
 from foldproof.impl.select import Selection
 from foldproof.model.selection import answer
 from foldproof.release.findings import Finding, finding
+from foldproof.release.launch_shape import with_args
 from foldproof.release.lenient import Entry
 from foldproof.release.shapes import Family, own_class
 from foldproof.release.solving import admitted, confirmed, is_possible, pickers, rivals, solver_for
-from foldproof.release.world import ClassWorld, with_args
+from foldproof.release.world import ClassWorld
 
 LOOSEST = load_policy("three-pass")
 

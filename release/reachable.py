@@ -13,11 +13,12 @@ from foldproof.impl.capture import Capture, Variant
 from foldproof.impl.launch import Launch, launch_from, launch_to
 from foldproof.impl.policy import Policy
 from foldproof.model.selection import answer
+from foldproof.release.launch_shape import Shape
 from foldproof.release.needs import compiled_for
 from foldproof.release.ranges import FIX, InvalidRanges, Scenario, arg_domain
 from foldproof.release.shapes import Family
 from foldproof.release.solving import admitted, falls_back, plainest, representatives, solver_for
-from foldproof.release.world import ClassWorld, Shape
+from foldproof.release.world import ClassWorld
 
 MOST_COMBINATIONS = 1 << 14
 MOST_NEEDS = 64

@@ -14,9 +14,10 @@ from foldproof.impl.rules import refusals
 from foldproof.impl.select import Selection, decide
 from foldproof.model.selection import answer
 from foldproof.release.classes import class_key
+from foldproof.release.launch_shape import Shape, with_args
 from foldproof.release.shapes import Family
 from foldproof.release.solving import is_possible, plainest, solver_for
-from foldproof.release.world import ClassWorld, Shape, with_args
+from foldproof.release.world import ClassWorld
 
 OPTION_NAMES = ("num_warps", "num_stages", "arch", "enable_fp_fusion", "source")
 

@@ -6,12 +6,11 @@ Either side may be a policy of the reference. The regions are those of `policy_d
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from time import monotonic
 from typing import Protocol
 
 import msgspec
-import z3
 from foldproof.impl.capture import Capture, Variant
 from foldproof.impl.cases import Case
 from foldproof.impl.choose import ones_read
@@ -21,20 +20,17 @@ from foldproof.impl.launch import Kind, Launch
 from foldproof.impl.policy import Policy
 from foldproof.impl.rules import STRICTEST_FIRST, Rules, refusal
 from foldproof.impl.select import decide
-from foldproof.model.encode import Encoder, OutOfScopeError
-from foldproof.model.scope import Size, make_scope
-from foldproof.model.terms import Bool
 from foldproof.props.generate import make_case, seeded
 from foldproof.props.plain import plain_case
 from foldproof.props.shrink import shrink
 from foldproof.props.universe import Universe
-from foldproof.release.features import Feature, Picks, features
+from foldproof.release.features import Feature
+from foldproof.release.recognise import Recogniser
 
 UNIVERSES = (Universe(2, 1, 1), Universe(2, 2, 1))
 MOST_CLASSIFIED = 60
 """Differing cases of one change whose facts are looked at; the others are counted."""
 SHRINK_TRIALS = 300
-NO_FACT = Feature("other", "none of the facts known here", z3.BoolVal(True))
 
 
 class Asked(Protocol):
@@ -178,50 +174,6 @@ def variant_ending(variant: Variant, launch: Launch) -> str:
     if met is None:
         return "no rules"
     return "exact" if met == "exact" else "fallback" if ones_read(variant, launch) else "general"
-
-
-@dataclass(slots=True)
-class Recogniser:
-    """Says which fact names a difference: the features of `policy_diff` with both picks given."""
-
-    _made: dict[Size, tuple[tuple[Feature, ...], list[list[Bool]], z3.FuncDeclRef, object]] = field(
-        default_factory=dict
-    )
-
-    def fact(self, case: Case, old: Answer, new: Answer) -> Feature:
-        """The first fact that holds, `NO_FACT` where none does or the case is too large for the formulas."""
-        own = case.capture.candidates(case.launch.fn)
-        variants = [case.capture.kernels[i] for i in own]
-        named = {a.name for a in case.launch.args} | set(case.launch.consts)
-        free = {n for v in variants for n in v.consts} - named
-        size = Size(max(1, len(own)), max(1, len(case.launch.args)), max(1, len(case.launch.consts)), max(1, len(free)))
-        try:
-            known, sides, terms, scope = self._terms(size)
-            pairs = Encoder(scope, case).assignment()  # type: ignore[arg-type]
-        except OutOfScopeError:
-            return NO_FACT
-        for flags, answer in zip(sides, (old, new), strict=True):
-            pick = answer.pick if isinstance(answer, Reply) else None
-            error = answer.error if isinstance(answer, Reply) else None
-            values = [own[i] == pick if i < len(own) else False for i in range(size.candidates)]
-            values += [error == "MissingTritonVariant", error == "AmbiguousTritonVariant"]
-            pairs += [(flag, z3.BoolVal(value)) for flag, value in zip(flags, values, strict=True)]
-        held = z3.simplify(z3.substitute(terms, *pairs)).children()
-        return next((fact for fact, value in zip(known, held, strict=True) if z3.is_true(value)), NO_FACT)
-
-    def _terms(self, size: Size) -> tuple[tuple[Feature, ...], list[list[Bool]], z3.FuncDeclRef, object]:
-        if size not in self._made:
-            scope = make_scope(size)
-            sides = [
-                [z3.Bool(f"{side}.{n}") for n in (*range(size.candidates), "missing", "ambiguous")]
-                for side in ("old", "new")
-            ]
-            picks = [Picks(lambda i, flags=flags: flags[i], flags[-2], flags[-1]) for flags in sides]  # type: ignore[misc]
-            known = features(scope, *picks)
-            formulas = [fact.formula for fact in known]
-            tupled = z3.Function("facts", *(z3.BoolSort() for _ in formulas), z3.BoolSort())(*formulas)
-            self._made[size] = known, sides, tupled, scope
-        return self._made[size]
 
 
 def _regions(old: Asked, new: Asked, met: dict[tuple[str, str], list[Case]]) -> list[SelectorRegion]:

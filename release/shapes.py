@@ -10,7 +10,7 @@ from foldproof.impl.capture import INT_TYPES, Variant
 from foldproof.impl.launch import Arg, Kind, Launch
 from foldproof.impl.rules import STRICTEST_FIRST, Rules, arg_refusal
 from foldproof.model.terms import OPTIONS
-from foldproof.release.world import Shape
+from foldproof.release.launch_shape import Shape
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,8 @@ from foldproof.impl.select import Outcome, decide
 from foldproof.model.rules import disj
 from foldproof.model.selection import Answer
 from foldproof.model.terms import Bool
-from foldproof.release.world import ClassWorld, Shape
+from foldproof.release.launch_shape import Shape
+from foldproof.release.world import ClassWorld
 
 TIMEOUT_MS = 60_000
 

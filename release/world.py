@@ -3,6 +3,8 @@
 An arg is one Boolean for each class that it may have (T15). Which classes a candidate admits is asked of
 `impl.rules`; how passes, preferences and refusals follow is `model.selection`. So one formula speaks of every
 launch of the shape, however many there are, and a solver's model is a launch that the reference decides.
+
+The module is one class, and long, because the interface `World` is.
 """
 
 from __future__ import annotations
@@ -29,32 +31,10 @@ from foldproof.impl.rules import (
 from foldproof.model.rules import conj, count, disj
 from foldproof.model.terms import OPTIONS, Bool
 from foldproof.model.world import SOUND, Flaws, Order, Predicate, World
+from foldproof.release.launch_shape import Shape, with_args
 
 T = TypeVar("T")
 TRUE, FALSE = z3.BoolVal(True), z3.BoolVal(False)
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """Every launch that a question is about: what they share, and for each arg the classes it may have.
-
-    `base` gives names, constants, options and source; `classes[j]` holds one arg for each class of arg j, the
-    plainest first. `consts` and `options` are what a launch may say besides: a constant with one of its values or
-    not at all, an option (or "source") likewise.
-    """
-
-    base: Launch
-    classes: tuple[tuple[Arg, ...], ...]
-    consts: tuple[tuple[str, tuple[Const, ...]], ...] = ()
-    options: tuple[tuple[str, tuple[object, ...]], ...] = ()
-
-    @property
-    def size(self) -> int:
-        """How many launch classes there are."""
-        total = 1
-        for classes in self.classes:
-            total *= len(classes)
-        return total
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,9 +319,3 @@ class ClassWorld:
         """No: every launch here is the first."""
         assert index >= 0
         return FALSE
-
-
-def with_args(base: Launch, args: Iterable[Arg]) -> Launch:
-    """The launch with other args."""
-    options = (base.num_warps, base.num_stages, base.arch, base.enable_fp_fusion, base.source)
-    return Launch(base.fn, tuple(args), base.consts, *options)

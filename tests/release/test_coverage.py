@@ -17,12 +17,12 @@ from foldproof.props.generate import Shape as CaseShape
 from foldproof.props.generate import make_case, seeded
 from foldproof.release.classes import class_key, grouped
 from foldproof.release.coverage import CoverageResult, coverage
+from foldproof.release.launch_shape import with_args
 from foldproof.release.launches import Counted, read_launches
 from foldproof.release.needs import compiled_for, needs_json
 from foldproof.release.ranges import InvalidRanges, Scenario, int_classes, read_ranges
 from foldproof.release.reachable import Reach, reach, scenario_shapes
 from foldproof.release.shapes import Family
-from foldproof.release.world import with_args
 from helpers import capture, i32, launch, param, ptr, variant
 
 POLICY = load_policy("three-pass")

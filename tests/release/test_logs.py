@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from time import monotonic
 
 import pytest
 from foldproof.impl import FoldproofError, Selection, decide, load_policy
@@ -10,7 +12,17 @@ from foldproof.impl.select import fallback_line, miss_text
 from foldproof.props.generate import make_case, seeded
 from foldproof.release.classes import class_key
 from foldproof.release.coverage import coverage
-from foldproof.release.logs import Fallback, fallback_launch, launches_of, lines_of, read_log
+from foldproof.release.logs import (
+    FALLBACK,
+    MISSING,
+    MOST_ARGS,
+    Fallback,
+    Reader,
+    fallback_launch,
+    launches_of,
+    lines_of,
+    read_log,
+)
 from helpers import capture, i32, launch, param, ptr, variant
 
 THREE_PASS = load_policy("three-pass")
@@ -76,6 +88,45 @@ def test_a_dump_that_cannot_be_read_is_said() -> None:
     assert events.misses == ()
     assert len(events.unread) == 1
     assert events.unread[0].startswith("line 1: ")
+
+
+MISS = "no captured Triton variant of k for this launch:"
+UNREADABLE = (
+    "arg N: i32 = 7.5", "arg N: i32 = 99999999999", f"arg N: i32 = {'1' * 5000}", "arg N: fp32 bits 0x1ffffffff",
+    "arg N: u1 = 10", "arg P: *bf16 at 0x1ffffffffffffffff", f"arg N: {'9' * 5000}", "N: i32 seven", "option args: 4",
+    "option fn: other", "option num_warps: many", "const B: f32 one", "const B: bool maybe",
+    f"const B: int {'1' * 5000}",
+    "const B: int 1e5",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("line", UNREADABLE)
+def test_what_is_not_understood_as_a_whole_is_never_guessed(line: str) -> None:
+    events = read_log([MISS, f"  {line}", "  arg M: i32 = 7", "12:00 INFO read from source: disk"])
+    assert (events.misses, len(events.unread)) == ((), 1)
+
+
+def test_a_dump_that_no_kernel_can_have_is_not_kept() -> None:
+    for what, value in (("arg", "i32 = 7"), ("const", "int 7")):
+        reader = Reader(re.compile(FALLBACK), re.compile(MISSING))
+        for line in (MISS, *(f"  {what} N{n}: {value}" for n in range(3 * MOST_ARGS))):
+            reader.take(line)
+        assert len(str(reader)) < 300 * MOST_ARGS
+        assert (reader.events().misses, len(reader.events().unread)) == ((), 1)
+
+
+def test_long_lines_take_no_longer_than_their_length() -> None:
+    fill = " " * (1 << 18)
+    started = monotonic()
+    for line in (
+        f"arg N: i32{fill}x",
+        f"arg N:{fill}",
+        f"arg N: i32 ={fill}7{fill}x",
+        f"{fill}N",
+        f"  source: x{fill}y",
+    ):
+        read_log([MISS, line, f"{fill}{line}"])
+    assert monotonic() - started < 5  # a pattern that backtracks takes minutes
 
 
 def test_fallbacks_become_the_launches_that_fall_back() -> None:

@@ -14,9 +14,9 @@ from foldproof.props.derive import derive
 from foldproof.props.generate import Shape as CaseShape
 from foldproof.props.generate import make_case, seeded
 from foldproof.release.changes import verdicts
+from foldproof.release.launch_shape import with_args
 from foldproof.release.merge import input_verdicts, joined_capture, merged, read_inputs
 from foldproof.release.shapes import Family
-from foldproof.release.world import with_args
 from helpers import param, variant
 
 THREE_PASS = load_policy("three-pass")

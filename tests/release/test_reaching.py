@@ -11,10 +11,10 @@ from foldproof.impl.explain import Node, decision_tree, explain
 from foldproof.props.generate import Shape as CaseShape
 from foldproof.props.generate import make_case, seeded
 from foldproof.release.classes import class_key
+from foldproof.release.launch_shape import with_args
 from foldproof.release.reaching import matching_functions, nearest_reaching, why_not
 from foldproof.release.shapes import Family
 from foldproof.release.svg import svg
-from foldproof.release.world import with_args
 from helpers import capture, i32, launch, param, ptr, variant
 
 THREE_PASS = load_policy("three-pass")

@@ -14,9 +14,10 @@ from foldproof.impl.select import Outcome
 from foldproof.model.selection import answer
 from foldproof.props.generate import Shape as CaseShape
 from foldproof.props.generate import make_case, seeded
+from foldproof.release.launch_shape import with_args
 from foldproof.release.shapes import Family
 from foldproof.release.solving import falls_back, is_possible, plainest, representatives, rivals, solver_for
-from foldproof.release.world import ClassWorld, with_args
+from foldproof.release.world import ClassWorld
 from helpers import capture, param, variant
 
 CASES = 10
