@@ -15,7 +15,7 @@ from typing import Any
 from foldproof.impl.errors import one_line
 
 MOST_ROWS = 5_000
-MOST_BYTES = {"bytes": 900_000, "obligations": 600_000}
+MOST_BYTES = {"bytes": 1_000_000, "obligations": 600_000}
 """For one table, by its name."""
 PAGE_BYTES = 2_300_000
 """For all tables of a page together; the rest of it takes less than half a megabyte."""
@@ -24,10 +24,11 @@ LONGEST = 600
 COMMAND = 4_000
 HASH = 16
 """A hash of up to so many characters is shown whole, a longer one by its first 12."""
-_GOOD = {"holds", "proved", "equal", "complete", "fresh", "caught", "unsat", "picked", "no difference"}
-_BAD = {"fails", "refuted", "differs", "unstable", "damaged", "survives", "sat", "became refuted", "failed"}
-_PLAIN = {"", "exact", "general", "yes", "no"}
-_MARKS = {"command": 90, "copied": 130, "hash": 50, "code": 30, "word": 26}
+_GOOD = {"holds", "proved", "equal", "complete", "fresh", "caught", "unsat"}
+_BAD = {"fails", "refuted", "differs", "unstable", "damaged", "survives", "sat", "failed"}
+_PLAIN = {"", "missing", "faster", "new launches"}
+_MARKS = {"command": 120, "copied": 140, "hash": 18, "code": 18, "word": 16, "head": 16, "hex": 200, "link": 60}
+"""About how many bytes stand around the text of a cell, by its kind."""
 _RANK = {"bad": 0, "warn": 1, "": 2, "good": 3}
 
 
@@ -44,11 +45,16 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The cells of a row, the word that it is filtered by and the id that links lead to, "" without."""
+    """The cells of a row, the words that it is filtered by, the telling one first, and the id that links lead to."""
 
     cells: tuple[Any, ...]
-    word: str = ""
+    words: tuple[str, ...] = ()
     id: str = ""
+
+    @property
+    def word(self) -> str:
+        """The telling word, "" without."""
+        return self.words[0] if self.words else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +80,14 @@ class Grid:
     @property
     def words(self) -> dict[str, int]:
         """The rows shown by word, worst first; empty where all are alike."""
-        counted = Counter(row.word for row in self.rows if row.word)
+        counted = Counter(word for row in self.rows for word in row.words)
         ordered = sorted(counted, key=lambda word: (_RANK[tone(word)], word))
         return {word: counted[word] for word in ordered} if len(ordered) > 1 else {}
 
     @property
     def filtered(self) -> bool:
         """Whether there is something to filter."""
-        return bool(self.words) or len(self.rows) > 5
+        return bool(self.words) or len(self.rows) > 8
 
     @property
     def numeric(self) -> str:
@@ -99,7 +105,7 @@ class Budget:
         """How many of the rows fit in `most` bytes and in what is left, which becomes less by their size."""
         room, used = min(most, self.left), 0
         for fits, row in enumerate(rows[:MOST_ROWS]):
-            size = cost(row.cells, kinds)
+            size = cost(row, kinds)
             if used + size > room:
                 self.left -= used
                 return fits
@@ -109,18 +115,21 @@ class Budget:
 
 
 def grid(name: str, caption: str, columns: Iterable[Column], rows: Iterable[Row], budget: Budget) -> Grid:
-    """The table of the rows, worst first, as many as the budget lets in."""
-    titles = tuple(columns)
-    ordered = sorted(rows, key=lambda row: _RANK[tone(row.word)])
-    fits = budget.take(ordered, [column.kind for column in titles], MOST_BYTES.get(name, 500_000))
+    """The table of the rows, worst first, as many as the budget lets in. A column without any text is left out."""
+    given, ordered = tuple(columns), sorted(rows, key=lambda row: _RANK[tone(row.word)])
+    kept = [place for place in range(len(given)) if any(row.cells[place] != "" for row in ordered)]
+    titles = tuple(given[place] for place in kept)
+    if len(kept) < len(given):
+        ordered = [Row(tuple(row.cells[place] for place in kept), row.words, row.id) for row in ordered]
+    fits = budget.take(ordered, [column.kind for column in titles], MOST_BYTES.get(name, 800_000))
     return Grid(name, caption, titles, tuple(ordered[:fits]), dict(Counter(row.word for row in ordered[fits:])))
 
 
-def of_frame(frame: Any, word: Callable[[dict[str, Any]], str] = lambda _: "") -> list[Row]:
-    """The rows of a pandas frame; `word` tells what a row is filtered by."""
+def of_frame(frame: Any, words: Callable[[dict[str, Any]], Iterable[str]] = lambda _: ()) -> list[Row]:
+    """The rows of a pandas frame; `words` tells what a row is filtered by."""
     names = list(frame.columns)
     rows = frame.itertuples(index=False, name=None)
-    return [Row(tuple(cells), word(dict(zip(names, cells, strict=True)))) for cells in rows]
+    return [Row(tuple(cells), tuple(words(dict(zip(names, cells, strict=True))))) for cells in rows]
 
 
 def tone(word: str) -> str:
@@ -151,11 +160,15 @@ def short(digest: str) -> str:
     return text if len(text) <= HASH else f"{text[:12]}…"
 
 
-def cost(cells: Iterable[object], kinds: Iterable[str] = ()) -> int:
+def cost(row: Row, kinds: Iterable[str] = ()) -> int:
     """About how many bytes a row takes in the page: its text, escaped, and the marks around each cell."""
-    size = 40
-    for cell, kind in zip_longest(cells, kinds, fillvalue="text"):
+    size = 30 + sum(map(len, row.words)) + len(row.id)
+    for cell, kind in zip_longest(row.cells, kinds, fillvalue="text"):
+        if cell == "":
+            size += len("<td>")
+            continue
         text = shown(cell, COMMAND if kind == "command" else LONGEST)
-        size += len(text.encode("utf-8", "replace")) + 4 * sum(map(text.count, "<>&\"'")) + _MARKS.get(str(kind), 12)
-        size += min(len(str(cell)), LONGEST) if kind in {"hash", "copied"} else 0
+        size += len(text.encode("utf-8", "replace")) + 4 * sum(map(text.count, "<>&\"'")) + _MARKS.get(str(kind), 8)
+        if kind in {"hash", "copied"} and len(text) > HASH:
+            size += len(text) * (1 if kind == "hash" else 2)
     return size

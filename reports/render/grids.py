@@ -14,7 +14,7 @@ ORDER = {"fails": 0, "undecided": 1, "owed": 2, "holds": 3}
 """The verdicts of obligations: what blocks the release comes first."""
 _KINDS = {
     "obligation": "head", "function": "head", "mutant": "head", "name": "head", "id": "head", "device": "head",
-    "part": "head", "started": "head", "what": "head", "sha256": "copied", "settle": "command", "replay": "command",
+    "part": "head", "subject": "head", "started": "head", "what": "head", "sha256": "copied", "settle": "command", "replay": "command",
     "what would settle it": "command", "command": "command", "verdict": "word", "z3": "word", "cvc5": "word",
     "state": "word", "file": "code", "counterexample": "link", "first difference": "code", "seed": "code",
     "commit": "hash", "evidence": "hash", "first": "hash", "second": "hash", "bytes in hex": "hex",
@@ -24,6 +24,7 @@ _KINDS = {
      "free constants", "records", "verdicts", "equal", "not equal", "open"), "number",
 )  # fmt: skip
 """How the column of a table is shown, by its title."""
+_LOOKED_FOR = ("fallback", "ambiguous", "order dependent", "free constants", "missing")
 
 
 def columns(*titles: str) -> list[Column]:
@@ -33,7 +34,7 @@ def columns(*titles: str) -> list[Column]:
 
 def plain(name: str, caption: str, frame: Any, budget: Budget, word: str = "") -> Grid:
     """A table as its frame has it, filtered by its column `word`: what stands before a reason."""
-    rows = of_frame(frame, lambda cells: str(cells[word]).partition(":")[0].partition(",")[0] if word else "")
+    rows = of_frame(frame, lambda cells: [str(cells[word]).partition(":")[0].partition(",")[0]] if word else [])
     return grid(name, caption, columns(*frame.columns), rows, budget)
 
 
@@ -44,12 +45,18 @@ def obligations(report: Report, budget: Budget) -> Grid:
             (row.verdict, row.what if row.required else f"{row.what} (not required)", row.expected,
              row.observed + (f" ({row.why})" if row.why else ""), row.settle, row.command,
              "" if row.exit is None else row.exit, row.date, row.evidence),
-            row.verdict,
+            (row.verdict,),
         )
         for row in sorted(report.rows, key=lambda row: ORDER[row.verdict])
     ]  # fmt: skip
     titles = ("verdict", "obligation", "expected", "observed", "what would settle it", "command", "exit", "date")
-    return grid("obligations", "Obligations", columns(*titles, "evidence"), rows, budget)
+    return grid(
+        "obligations",
+        "Obligation, evidence, verdict: what blocks the release first",
+        columns(*titles, "evidence"),
+        rows,
+        budget,
+    )
 
 
 def theorems(report: Report, frame: Any, links: Mapping[str, str], budget: Budget) -> Grid:
@@ -63,24 +70,25 @@ def theorems(report: Report, frame: Any, links: Mapping[str, str], budget: Budge
             cells[place] = (cells[place], f"#{links[cells[place]]}")
         finding = event.verdict == "refuted" and not event.promised
         cells[verdict] = "refuted, not promised" if finding else event.verdict
-        rows.append(Row(tuple(cells), "stale" if fact.stale else cells[verdict], theorem_id(event, numbers)))
+        rows.append(Row(tuple(cells), ("stale" if fact.stale else cells[verdict],), theorem_id(event, numbers)))
     return grid("theorems", "Verdicts", columns(*frame.columns), rows, budget)
 
 
 def byte_verdicts(report: Report, frame: Any, budget: Budget) -> Grid:
     """The byte verdicts, a column a judge; what differs is shown with its hex window where the record has one."""
     windows = dict(_windows(report))
+    judges = list(frame.columns)[6:-1]
     rows = []
     for row in of_frame(frame):
-        cells = row.cells
-        window = windows.get((cells[2], cells[3], cells[4])) if cells[-1] else None
-        rows.append(Row((*cells, window or ""), worst(cells[6:-1])))
+        function, change, first, second, launch, domain, *words, difference = row.cells
+        window = windows.get((first, second, launch)) if difference else None
+        cells = (function, change, domain, *words, difference, window or "", launch, first, second)
+        rows.append(Row(cells, (worst(words),)))
     titles = [
-        Column(c.title, "word" if 6 <= place < len(frame.columns) - 1 else c.kind)
-        for place, c in enumerate(columns(*frame.columns, "bytes in hex"))
+        *columns("function", "change", "domain"),
+        *(Column(judge, "word") for judge in judges),
+        *columns("first difference", "bytes in hex", "launch", "first", "second"),
     ]
-    if not any(row.cells[-1] for row in rows):
-        titles, rows = titles[:-1], [Row(row.cells[:-1], row.word) for row in rows]
     return grid("bytes", "Byte verdicts, by device and by symbolic replay", titles, rows, budget)
 
 
@@ -98,39 +106,37 @@ def bytes_by_function(frame: Any, budget: Budget) -> Grid:
         place = {"good": 0, "bad": 1}.get(tone(worst(cells[6:-1])), 2)
         counted.setdefault(cells[0], [0, 0, 0])[place] += 1
     rows = [
-        Row((fn, sum(n), *n), "differs" if n[1] else "open" if n[2] else "equal") for fn, n in sorted(counted.items())
+        Row((fn, sum(n), *n), ("differs" if n[1] else "open" if n[2] else "equal",))
+        for fn, n in sorted(counted.items())
     ]
     titles = columns("function", "verdicts", "equal", "not equal", "open")
     return grid("bytes", "Byte verdicts by function", titles, rows, budget)
 
 
 def launches(frame: Any, budget: Budget) -> Grid:
-    """How launches end, by function; filtered by the loosest ending of each."""
+    """How launches end, by function; filtered by what a release manager looks for."""
 
-    def word(cells: dict[str, Any]) -> str:
-        if str(cells["state"]).startswith("stale"):
-            return "stale"
-        if cells["missing"] or cells["ambiguous"]:
-            return "not selected"
-        return next((ending for ending in ("fallback", "general") if cells[ending]), "exact")
+    def words(cells: dict[str, Any]) -> list[str]:
+        stale = ["stale"] if str(cells["state"]).startswith("stale") else []
+        return stale + [name for name in _LOOKED_FOR if cells[name]]
 
-    rows = of_frame(frame, word)
+    rows = of_frame(frame, words)
     return grid("launches", "How launches end, by function", columns(*frame.columns), rows, budget)
 
 
 def mutants(frame: Any, budget: Budget) -> Grid:
     """Planted faults, and what caught each."""
-    found = of_frame(frame, lambda cells: "caught" if cells["caught by"] else "survives")
-    rows = [Row((row.word, *row.cells), row.word) for row in found]
+    found = of_frame(frame, lambda cells: ["caught" if cells["caught by"] else "survives"])
+    rows = [Row((row.word, *row.cells), row.words) for row in found]
     return grid("mutants", "Planted faults, and what caught each", columns("verdict", *frame.columns), rows, budget)
 
 
 def scripts(frame: Any, budget: Budget) -> Grid:
     """The proof obligations; one that two solvers refute to be satisfiable is shown."""
 
-    def word(cells: dict[str, Any]) -> str:
+    def words(cells: dict[str, Any]) -> list[str]:
         answers = {cells["z3"], cells["cvc5"]}
-        return "sat" if "sat" in answers else "unsat" if answers == {"unsat"} else "unknown"
+        return ["sat" if "sat" in answers else "unsat" if answers == {"unsat"} else "unknown"]
 
-    rows = of_frame(frame, word)
+    rows = of_frame(frame, words)
     return grid("scripts", "Scripts: unsat from both solvers is a proof", columns(*frame.columns), rows, budget)

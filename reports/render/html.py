@@ -44,8 +44,9 @@ def context(report: Report) -> dict[str, Any]:
     """What the template shows. Tables take from one budget in the order in which a reader needs them."""
     made, budget = tables(report), Budget()
     obligations = grids.obligations(report, budget)
-    owed = grids.plain("owed", "What is owed", made["owed"], budget)
-    scope = grids.plain("scope", "Scope", made["scope"], budget)
+    owed = grids.plain("owed", "What nothing shows, and what would", made["owed"], budget)
+    changes = grids.plain("changes", "What changed, the worse first", made["changes"], budget, "what")
+    scope = grids.plain("scope", "Captures, policies and selectors, by sha256", made["scope"], budget)
     cases = sections.cases(report, budget)
     links = {view.event.file.path: view.id for view in cases}
     return {
@@ -59,17 +60,19 @@ def context(report: Report) -> dict[str, Any]:
         "cases_left_out": len(report.cases()) - len(cases),
         "campaign_views": sections.campaigns(report),
         "limits": limits(report),
-        "compared": (),
         "grids": {
             "obligations": obligations,
             "owed": owed,
+            "changes": changes,
             "scope": scope,
             "theorems": grids.theorems(report, made["theorems"], links, budget),
             "bytes_by_function": grids.bytes_by_function(made["bytes"], budget),
             "bytes": grids.byte_verdicts(report, made["bytes"], budget),
             "devices": grids.plain("devices", "Runs that gave byte verdicts", made["devices"], budget, "state"),
             "launches": grids.launches(made["launches"], budget),
-            "campaigns": grids.plain("campaigns", "Campaigns", made["campaigns"], budget, "state"),
+            "campaigns": grids.plain(
+                "campaigns", "What ran against what, and what it saw", made["campaigns"], budget, "state"
+            ),
             "mutants": grids.mutants(made["mutants"], budget),
             "scripts": grids.scripts(made["scripts"], budget),
             "runs": grids.plain("runs", "Runs", made["runs"], budget, "state"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from foldproof.reports.events import CampaignRan, CaseFound, TheoremJudged
 from foldproof.reports.evidence import Fact
-from foldproof.reports.render.grid import Budget, cost, shown, tone
+from foldproof.reports.render.grid import Budget, Row, cost, shown, tone
 from foldproof.reports.render.plots import discovery, steps
 from foldproof.reports.view import Report
 
@@ -49,10 +49,14 @@ class Matrix:
 
 @dataclass(frozen=True, slots=True)
 class CaseView:
-    """A counterexample: the event, its id in the page, and the columns of its table with the deciding one marked."""
+    """A counterexample: the event, its id in the page, and the columns of its table with the deciding one marked.
+
+    `label` says what it is: the stage that found it, or whether it breaks a promise.
+    """
 
     id: str
     event: CaseFound
+    label: str
     stale: str
     columns: tuple[tuple[str, bool], ...]
     rows: tuple[tuple[str, ...], ...]
@@ -131,12 +135,28 @@ def cases(report: Report, budget: Budget) -> tuple[CaseView, ...]:
             case.file.path,
             *case.columns,
         )
-        size = sum(cost(row) for row in (about, *rows)) + 1_000
+        size = sum(cost(Row(row)) for row in (about, *rows)) + 1_000
         if size > budget.left:
             break
         budget.left -= size
-        views.append(CaseView(f"case-{place}", case, fact.stale, _titles(case), rows, len(case.rows) - len(rows)))
+        views.append(
+            CaseView(
+                f"case-{place}",
+                case,
+                _label(case, promised),
+                fact.stale,
+                _titles(case),
+                rows,
+                len(case.rows) - len(rows),
+            )
+        )
     return tuple(views)
+
+
+def _label(case: CaseFound, promised: set[str]) -> str:
+    if case.stage != "theorem":
+        return case.stage
+    return "breaks a promise" if case.file.path in promised else "finding, not promised"
 
 
 def _titles(case: CaseFound) -> tuple[tuple[str, bool], ...]:

@@ -28,6 +28,7 @@
     const left = grid.querySelector("output");
     const chips = [...grid.querySelectorAll("[data-word]")];
     const rows = [...grid.querySelectorAll("tbody > tr")];
+    const kinds = rows.map((row) => row.dataset.w?.split("|") ?? []);
     let texts = null;
     const read = (row) => {
       const full = [...row.querySelectorAll("[title]")].map((node) => node.title);
@@ -40,7 +41,8 @@
       const needles = input.value.toLowerCase().split(/\s+/).filter(Boolean);
       let shown = 0;
       rows.forEach((row, place) => {
-        const fits = (!words.size || words.has(row.dataset.w)) && needles.every((part) => texts[place].includes(part));
+        const asked = !words.size || kinds[place].some((word) => words.has(word));
+        const fits = asked && needles.every((part) => texts[place].includes(part));
         if (row.hidden === fits) row.hidden = !fits;
         if (fits) shown += 1;
       });
