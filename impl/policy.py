@@ -96,10 +96,11 @@ def policy_from(text: str, where: str) -> Policy:
     try:
         return msgspec.toml.decode(text, type=Policy)
     except msgspec.ValidationError as problem:
-        why, _, place = str(problem).rpartition(" - at `")
-        raise InvalidPolicy(
-            why or str(problem), where=f"{where}: {place.rstrip('`') or '$'}", fix="see docs/reference/policies.md"
-        ) from None
+        said = str(problem)
+        why, mark, place = said.rpartition(" - at `")
+        # A fault of the whole policy has no place in msgspec's words.
+        why, place = (why, place.rstrip("`")) if mark else (said, "$")
+        raise InvalidPolicy(why, where=f"{where}: {place}", fix="see docs/reference/policies.md") from None
     except (msgspec.DecodeError, ValueError, RecursionError) as problem:
         raise InvalidPolicy(
             f"is not TOML: {one_line(str(problem))}", where=where, fix="see docs/reference/policies.md"

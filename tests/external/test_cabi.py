@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -13,6 +15,7 @@ import pytest
 from foldproof.impl import Arg, Capture, FoldproofError, Kind, Launch, capture_from, decide, launch_from, load_policy
 from foldproof.impl.external.answers import Fault, FaultKind, Reply, SelectorError, Unasked
 from foldproof.impl.external.cabi import AbiSelector
+from foldproof.impl.external.child import Child
 from foldproof.impl.external.compare import reply_of
 from foldproof.impl.external.decision import FAULTY, UNASKED
 from foldproof.impl.external.records import encode, encode_family
@@ -225,6 +228,25 @@ def test_a_batch_beyond_the_shared_memory_is_refused_before_anything_is_sent(zig
         with pytest.raises(FoldproofError, match="fewer launches"):
             under_test.decide([KERNELS], [2], family, [(0, 0, len(family))])
         assert isinstance(under_test.ask("c", CAPTURE, [launch(1)])[0], Reply)
+
+
+def test_the_worker_as_a_module_of_the_package_serves_alike(
+    selector: Callable[..., AbiSelector], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Started with the caller's environment, and not alone: what a debugger or a coverage measurement needs."""
+
+    def as_module(command: tuple[str, ...], **more: Any) -> Child:
+        at = next(i for i, word in enumerate(command) if word.endswith("worker.py"))
+        return Child((sys.executable, "-m", "foldproof.impl.external.worker", *command[at + 1 :]), **more)
+
+    monkeypatch.setattr("foldproof.impl.external.channel.Child", as_module)
+    with selector("refuses-capture") as under_test:
+        assert under_test.name == "misbehaving"
+        assert all(isinstance(answer, Reply) for answer in under_test.ask("c", CAPTURE, LAUNCHES))
+        assert under_test.ask("p", capture_of("poison"), [launch(1)]) == [Reply(0, error="InvalidCapture")]
+    assert under_test.faults == []
+    with pytest.raises(SelectorError, match="has version 2"), selector("other-version"):
+        pass
 
 
 def test_the_header_ships_beside_the_code() -> None:

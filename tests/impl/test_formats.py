@@ -19,6 +19,7 @@ from foldproof.impl import (
 from foldproof.impl.capture import missing_cubins
 from foldproof.impl.cases import case_from, case_to
 from foldproof.impl.launch import load_launches
+from foldproof.impl.policy import THEOREM_IDS, policy_from, zoo_policy
 from foldproof.impl.strictjson import parse
 from foldproof.props.strategies import cases
 from helpers import i32, param, ptr, variant
@@ -230,7 +231,30 @@ def test_a_policy_says_what_it_promises_and_what_its_rules_look_at() -> None:
         ("runtime-one", False, True, True),
     ]
     assert [(r.public, r.options, r.source) for r in public.strictest_first] == [(True, True, False)] * 3
-    assert not load_policy("exact-first").rules(three.passes[0].rules).options
+    first = load_policy("exact-first").rules(three.passes[0].rules)
+    assert (first.public, first.options, first.source) == (True, False, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "why"),
+    [
+        ('name = "m"\nsummary = "s"\nshiny = 1\n[[pass]]\nrules = "exact"\n', "p.toml: $", "shiny"),
+        ('name = "m"\n[[pass]]\nrules = "exact"\n', "p.toml: $", "summary"),
+        ('name = 1\nsummary = "s"\n[[pass]]\nrules = "exact"\n', "p.toml: $.name", "Expected `str`, got `int`"),
+        ('name = "m"\nsummary = "s"\n[[pass]]\nrules = "loose"\n', "p.toml: $.pass[0].rules", "'loose'"),
+        ("name =", "p.toml", "is not TOML: "),
+    ],
+)
+def test_a_fault_of_a_policy_has_its_place(text: str, where: str, why: str) -> None:
+    with pytest.raises(InvalidPolicy) as problem:
+        policy_from(text, "p.toml")
+    assert problem.value.where == where
+    assert why in problem.value.why
+
+
+def test_every_theorem_may_be_promised_and_nothing_else_is_one() -> None:
+    assert (*(f"T{n:02}" for n in range(1, 16)), "T06v", "T09c") == THEOREM_IDS
+    assert zoo_policy("two-pass") is zoo_policy("two-pass")
 
 
 BAD_CASES = {
