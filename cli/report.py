@@ -7,13 +7,16 @@ from pathlib import Path
 
 import click
 from foldproof.cli.at_hand import Scene, of_config, of_evidence
+from foldproof.cli.comparing import against
 from foldproof.cli.rendering import render_into, rendered
 from foldproof.cli.ui import console, say, show_table
 from foldproof.impl.errors import FoldproofError
+from foldproof.reports.changes import Comparison
 from foldproof.reports.obligations import FILE, FORMATS, load_config
 from foldproof.reports.store import is_store, read
 from foldproof.reports.view import Report
 
+SHOWN = 25
 EXAMPLE = """\b
 Examples:
   foldproof report
@@ -57,6 +60,8 @@ def report(  # noqa: PLR0913, PLR0917 (one parameter an option)
         raise FoldproofError("holds no evidence", where=str(evidence), fix="run foldproof check first")
     scene, asked = _scene(evidence, config)
     made = rendered(evidence, scene)
+    if baseline is not None:
+        made = against(made, evidence, baseline)
     words = ["foldproof", "report", str(evidence), *(["--config", str(config)] if config else [])]
     words += ["--baseline", str(baseline)] if baseline else []
     files = render_into(evidence, made, formats or asked, shlex.join(words), out)
@@ -86,12 +91,24 @@ def _scene(evidence: Path, config: Path | None) -> tuple[Scene, tuple[str, ...]]
 def _show(made: Report) -> None:
     rows = [(row.what, row.verdict, row.observed, row.date) for row in made.rows]
     show_table(("obligation", "verdict", "observed", "date"), rows)
+    if made.compared is not None:
+        _show_changes(made.compared)
     for damage in made.damaged:
         say(f"damaged: {damage.file}: {damage.why}", style="red")
     for row in made.open:
         say(f"owed: {row.what}: {row.observed} ({row.settle})", style="yellow" if row.required else "")
     console().print()
     say(made.headline, style="bold green" if made.exit_code == 0 else "bold red")
+
+
+def _show_changes(compared: Comparison) -> None:
+    rows = [(c.what, c.subject, c.old, c.new) for c in compared.changes[:SHOWN]]
+    show_table(("what", "subject", "was", "is"), rows, title=f"{compared.old} -> {compared.new}")
+    if len(compared.changes) > SHOWN:
+        say(f"{len(compared.changes) - SHOWN:,} more: tables/changes.csv")
+    say(f"{len(compared.changes):,} changes; {compared.moved:,} of {compared.launches:,} launches moved")
+    for line in compared.unmeasured:
+        say(f"not compared: {line}")
 
 
 def _next(made: Report) -> None:

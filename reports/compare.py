@@ -21,7 +21,7 @@ from foldproof.reports.changes import (
 )
 from foldproof.reports.duty import Word
 from foldproof.reports.events import CampaignRan, LaunchesExamined, TheoremJudged
-from foldproof.reports.picks import Pick
+from foldproof.reports.picks import Pick, launch_words
 from foldproof.reports.settling import THEOREM, THEOREM_WORDS
 from foldproof.reports.view import Report
 
@@ -166,7 +166,7 @@ def _moved(was: Pick, is_: Pick) -> Change | None:
     if (was.ending, was.hash) == (is_.ending, is_.hash):
         return None
     word = ENDING if was.hash == is_.hash else VARIANT
-    return Change(word, canonical(is_.launch).decode(), _said(was), _said(is_))
+    return Change(word, launch_words(is_.launch), _said(was), _said(is_))
 
 
 def _said(pick: Pick) -> str:

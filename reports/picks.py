@@ -57,3 +57,22 @@ def _lines(content: bytes) -> Iterator[bytes]:
             if left < 0:
                 raise ValueError(f"more than {MAX_BYTES} bytes")
             yield line
+
+
+def launch_words(launch: dict[str, Any]) -> str:
+    """A launch on one line, `k(P=ptr 0x1000, R=1; BLOCK=512; num_warps=4)`: its args, constants and options."""
+    args = [f"{arg.get('name')}={_arg(arg)}" for arg in launch.get("args", ())]
+    consts = [f"{name}={_const(value)}" for name, value in launch.get("consts", {}).items()]
+    options = [f"{key}={value}" for key, value in launch.items() if key not in ("fn", "args", "consts")]
+    parts = [", ".join(part) for part in (args, consts, options) if part]
+    return f"{launch.get('fn')}({'; '.join(parts)})"
+
+
+def _arg(arg: dict[str, Any]) -> str:
+    if arg.get("kind") == "ptr":
+        return f"ptr {arg.get('addr')}"
+    return str(arg.get("value", arg.get("bits", arg.get("kind"))))
+
+
+def _const(value: Any) -> str:
+    return str(next(iter(value.values()), "")) if isinstance(value, dict) else str(value)

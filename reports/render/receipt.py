@@ -79,6 +79,7 @@ def _sections(report: Report, made: dict[str, Frame]) -> list[Section]:
         _table_section(
             "Obligations", made["obligations"], ("obligation", "command", "exit", "expected", "observed", "verdict")
         ),
+        *([_table_section("Since the baseline", made["changes"])] if report.compared else []),
         _table_section("Scope", made["scope"]),
         _owed(made["owed"]),
         *_cases(report.cases()),

@@ -1,0 +1,249 @@
+"""From evidence to a receipt and back: `check`, `report`, `verify-receipt` and `init` as their users meet them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from foldproof.cli.digests import policy_digest, policy_seen
+from foldproof.cli.emitting import device_event
+from foldproof.cli.evidence import shipped_folder
+from foldproof.cli.recording import started
+from foldproof.cli.verifying import Checked, verify
+from foldproof.gpu.bundle import bundled_capture
+from foldproof.gpu.replay.receipts import read_receipts
+from foldproof.impl import load_policy
+from foldproof.impl.cases import case_bytes
+from foldproof.reports.events import AnyEvent, CaseFound, ObligationDecided, TheoremJudged
+from foldproof.reports.obligations import load_config
+from foldproof.reports.recorder import Recorder, recording
+from helpers import foldproof, i32, param, ptr, variant
+
+KERNELS = [
+    variant("A", param("P", "*bf16", div16=True), param("R")),
+    variant("B", param("P", "*bf16"), consts={"R": {"int": 1}}),
+]
+CASE = {
+    "name": "mixed pointer",
+    "capture": {"kernels": KERNELS},
+    "launch": {"fn": "k", "args": [ptr("P", 0x1000), i32("R", 1)], "consts": {}},
+}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a capture and the evidence of one `check`, for copies."""
+    folder = tmp_path_factory.mktemp("made")
+    (folder / "aot.json").write_text(json.dumps({"kernels": KERNELS}))
+    done = foldproof("check", "aot.json", "--policy", "exact-first", "--seconds", 0.2, cwd=folder)
+    assert done.returncode == 0, done.stderr + done.stdout
+    return folder
+
+
+@pytest.fixture
+def user(made: Path, tmp_path: Path) -> Path:
+    """A copy of `made` to change."""
+    return shutil.copytree(made, tmp_path / "user")
+
+
+def test_a_check_writes_what_a_pull_request_takes_and_the_next_command_verifies_it(user: Path) -> None:
+    out = user / "foldproof-report"
+    for name in ("receipt.md", "summary.md", "report.html", "result.json", "cases.ndjson.gz"):
+        assert (out / name).stat().st_size > 100, name
+    text = (out / "receipt.md").read_text()
+    assert "exact-first keeps all" in text.splitlines()[2]
+    assert "| obligation " in text
+    assert json.loads((out / "result.json").read_text())["captures"][0]["sha256"] in text
+    assert "foldproof check aot.json --policy exact-first --seconds 0.2 --seed 0" in text
+    done = foldproof("verify-receipt", "foldproof-report", cwd=user)
+    assert done.returncode == 0, done.stdout
+    assert "the receipt holds" in done.stdout
+
+
+@pytest.mark.parametrize("part", ["records", "cases", "smt", "witnesses", "picks", "receipt.md", "report.html"])
+def test_one_changed_byte_is_named(user: Path, part: str) -> None:
+    out = user / "foldproof-report"
+    file = out / part if "." in part else min((out / part).iterdir())
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(bytes(content))
+    first = next(verify(out))
+    assert str(file.relative_to(out)) in {damage.file for damage in first.wrong}
+
+
+def test_verify_receipt_fails_and_names_the_file(user: Path) -> None:
+    script = min((user / "foldproof-report" / "smt").iterdir())
+    script.write_bytes(script.read_bytes()[:-2])
+    done = foldproof("verify-receipt", "foldproof-report", cwd=user)
+    assert done.returncode == 1
+    assert f"smt/{script.name}: was changed" in done.stdout
+    assert done.stdout.strip().splitlines()[-1].startswith("next: ")
+    assert foldproof("report", "--formats", "summary", cwd=user).returncode == 1
+
+
+def test_report_again_gives_the_same_bytes_and_leaves_the_records_alone(user: Path) -> None:
+    out = user / "foldproof-report"
+    records = {file.name for file in (out / "records").iterdir()}
+    for folder in ("one", "two"):
+        assert foldproof("report", "--formats", "receipt,json,html,csv", "--out", folder, cwd=user).returncode == 0
+    for file in (user / "one").rglob("*.*"):
+        assert file.read_bytes() == (user / "two" / file.relative_to(user / "one")).read_bytes(), file.name
+    assert (user / "one" / "receipt.md").read_bytes() == (out / "receipt.md").read_bytes()
+    assert {file.name for file in (out / "records").iterdir()} == records
+    inside = foldproof("report", "--formats", "receipt,junit", cwd=user)
+    assert inside.returncode == 0
+    assert not next(verify(out)).wrong
+
+
+def test_another_capture_makes_what_was_said_of_the_old_one_owed(user: Path) -> None:
+    (user / "aot.json").write_text(json.dumps({"kernels": KERNELS[:1]}))
+    done = foldproof("report", "--formats", "receipt", cwd=user)
+    assert done.returncode == 3
+    assert "stale: made on another capture" in done.stdout
+    assert done.stdout.strip().splitlines()[-1] == "next: foldproof check aot.json --policy exact-first"
+
+
+def test_what_a_file_states_is_owed_until_there_is_evidence(user: Path) -> None:
+    assert foldproof("init", cwd=user).returncode == 0
+    assert foldproof("init", cwd=user).returncode == 2
+    load_config(user / "foldproof.toml")
+    selector = "foldproof serve --policy exact-first"
+    (user / "foldproof.toml").write_text(
+        f'[policy]\nname = "exact-first"\n[fuzz]\nselector = "{selector}"\nseconds = 0.5\n[[capture]]\npath = "aot.json"\n'
+        '[bits]\ndevices = ["H200"]\n[report]\nformats = ["summary"]\n'
+    )
+    done = foldproof("report", cwd=user)
+    assert done.returncode == 3
+    assert "no evidence" in done.stdout
+    command = done.stdout.strip().splitlines()[-1].removeprefix("next: foldproof ")
+    assert command.startswith("fuzz --selector")
+    assert (
+        foldproof("fuzz", "--selector", selector, "--against", "exact-first", "--seconds", 0.6, cwd=user).returncode
+        == 0
+    )
+    done = foldproof("report", cwd=user)
+    assert done.returncode == 3
+    assert "next: foldproof replay aot.json" in done.stdout
+    text = (user / "foldproof-report" / "summary.md").read_text()
+    assert "⏳ owed" in text
+    (user / "foldproof.toml").write_text('[policy]\nname = "exact-first"\n[prove]\ntheorem = ["T01"]\n')
+    bad = foldproof("report", cwd=user)
+    assert bad.returncode == 2
+    assert "foldproof.toml: $.prove: Object contains unknown field `theorem`" in bad.stderr
+
+
+def test_a_policy_file_that_changes_makes_its_proofs_stale(tmp_path: Path) -> None:
+    policy = tmp_path / "mine.toml"
+    policy.write_text('name = "mine"\nsummary = "x"\npromises = ["T02"]\n[[pass]]\nrules = "exact"\n')
+    done = foldproof(
+        "prove", "--policy", "mine.toml", "--theorem", "T02", "--out", "out", "--bounded", "2x2", cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    (tmp_path / "foldproof.toml").write_text('[policy]\nname = "mine.toml"\n[report]\nformats = ["summary"]\n')
+    assert "T02 of mine: exact-first" in foldproof("report", "out", cwd=tmp_path).stdout
+    policy.write_text(policy.read_text().replace('rules = "exact"', 'rules = "general"'))
+    done = foldproof("report", "out", cwd=tmp_path)
+    assert "stale: the policy mine has changed" in done.stdout
+    assert "foldproof prove --policy mine.toml --theorem T02 --out foldproof-report" in done.stdout
+
+
+@pytest.mark.slow
+def test_device_verdicts_stand_with_date_and_device_until_one_cubin_byte_changes(tmp_path: Path) -> None:
+    shutil.copytree(bundled_capture(), tmp_path / "capture")
+    words = ("check", "capture", "--policy", "exact-first", "--seconds", 0.2)
+    assert foldproof(*words, cwd=tmp_path).returncode == 0
+    text = (tmp_path / "foldproof-report" / "receipt.md").read_text()
+    line = next(line for line in text.splitlines() if "finite" in line and "NVIDIA H200" in line)
+    assert "2026-12-01" in line
+    assert "64 differs" in line
+    assert line.rstrip(" |").endswith("fresh")
+    cubin = min((tmp_path / "capture" / "cubins").iterdir())
+    cubin.write_bytes(cubin.read_bytes()[:-1] + bytes([cubin.read_bytes()[-1] ^ 1]))
+    for again in (("report", "--formats", "receipt"), words):
+        foldproof(*again, cwd=tmp_path)
+        text = (tmp_path / "foldproof-report" / "receipt.md").read_text()
+        lines = [line for line in text.splitlines() if "| NVIDIA H200" in line]
+        assert len(lines) == 2
+        assert all("stale: 1 cubins have other bytes" in line and "owed" in line for line in lines)
+        assert "64 differs" not in text
+
+
+# What a forger could write: records whose digests fit, and whose claims do not hold.
+
+SAT, UNSAT = b"(set-logic ALL)\n(check-sat)\n", b"(set-logic ALL)\n(assert false)\n(check-sat)\n"
+RULES = load_policy("single-guard")
+
+
+def checks(folder: Path, *events: AnyEvent) -> Iterator[Checked]:
+    with recording(folder, started("check", "foldproof check")) as to:
+        to.emit(policy_seen(RULES))
+        for event in events:
+            to.emit(event)
+    return verify(folder)
+
+
+def decided(to: Path, content: bytes, z3: str, cvc5: str) -> ObligationDecided:
+    ref = Recorder(to, "x").file("smt/T01.smt2", content)
+    return ObligationDecided(name="T01", says="a claim", script=ref, z3=z3, cvc5=cvc5)
+
+
+def proved(*obligations: str) -> TheoremJudged:
+    return TheoremJudged(
+        policy="single-guard", policy_sha256=policy_digest(RULES), theorem="T01", name="n", sentence="s",
+        verdict="proved", promised=True, scope="unbounded", obligations=obligations,
+    )  # fmt: skip
+
+
+def wrong(found: Iterator[Checked]) -> list[str]:
+    return [one.why for check in found for one in check.wrong]
+
+
+def test_a_script_is_decided_again_by_both_solvers(tmp_path: Path) -> None:
+    good = decided(tmp_path / "a", UNSAT, "unsat", "unsat")
+    assert wrong(checks(tmp_path / "a", good, proved("T01"))) == []
+    bad = decided(tmp_path / "b", SAT, "unsat", "unsat")
+    assert wrong(checks(tmp_path / "b", bad)) == ["Z3 says sat, cvc5 says sat; its record says unsat and unsat"]
+
+
+def test_a_proof_needs_scripts_that_hold(tmp_path: Path) -> None:
+    (why,) = wrong(checks(tmp_path / "a", proved()))
+    assert why == "says T01 is proved; no script does not hold by both solvers"
+    sat = decided(tmp_path / "b", SAT, "sat", "sat")
+    (why,) = wrong(checks(tmp_path / "b", sat, proved("T01")))
+    assert why == "says T01 is proved; T01 does not hold by both solvers"
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({}, ""),
+        ({"expect": {"pick": "B", "pass": "general"}}, "single-guard answers {'pick': 'A', 'pass': 'runtime-one'}"),
+        ({"launch": CASE["launch"] | {"args": [ptr("P", 8), i32("R", 1)]}}, "does not break T01 of single-guard"),
+        ({"launch": {"fn": "k"}}, "args"),
+    ],
+)
+def test_a_counterexample_is_replayed(tmp_path: Path, change: dict[str, object], says: str) -> None:
+    ref = Recorder(tmp_path, "x").file("cases/T01.json", case_bytes(CASE | change))
+    case = CaseFound(
+        stage="theorem", title="T01", theorem="T01", policy="single-guard", policy_sha256=policy_digest(RULES),
+        why="w", file=ref, command="c",
+    )  # fmt: skip
+    found = wrong(checks(tmp_path, case))
+    assert bool(found) == bool(says)
+    assert says in "".join(found)
+
+
+def test_a_device_verdict_says_what_its_receipt_says(tmp_path: Path) -> None:
+    (receipt,) = [r for r in read_receipts(shipped_folder()) if r.kind == "scenarios"]
+    file = next(shipped_folder().glob("scenarios-*"))
+    ref = Recorder(tmp_path / "a", "x").file(f"receipts/{file.name}", file.read_bytes())
+    event = device_event(receipt, ref)
+    assert wrong(checks(tmp_path / "a", event)) == []
+    Recorder(tmp_path / "b", "x").file(f"receipts/{file.name}", file.read_bytes())
+    lied = msgspec.structs.replace(event, counts={"scenarios": {"equal": 7}})
+    (why,) = wrong(checks(tmp_path / "b", lied))
+    assert why == f"says something else than receipts/{file.name}"
