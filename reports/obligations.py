@@ -97,8 +97,9 @@ def load_config(file: Path) -> Config:
     except OSError as problem:
         raise FoldproofError(f"cannot be read: {problem.strerror}", where=str(file), fix=_FIX) from None
     except msgspec.ValidationError as problem:
-        why, _, place = str(problem).rpartition(" - at `")
-        raise FoldproofError(why or str(problem), where=f"{file}: {place.rstrip('`') or '$'}", fix=_FIX) from None
+        # What is wrong with the file as a whole has no place of its own.
+        why, _, place = str(problem).partition(" - at `")
+        raise FoldproofError(why, where=f"{file}: {place.rstrip('`') or '$'}", fix=_FIX) from None
     except (msgspec.DecodeError, ValueError, RecursionError) as problem:
         raise FoldproofError(f"is not TOML: {one_line(str(problem))}", where=str(file), fix=_FIX) from None
 
