@@ -143,7 +143,7 @@ def pick(value: int, ending: str, hash_: str | None) -> Pick:
 def test_a_launch_that_moves(report: Report, was: tuple[str, Any], is_: tuple[str, Any], word: str) -> None:
     same = pick(2, "exact", "k9")
     found = diff(report, report, [pick(1, *was), same], [same, pick(1, *is_)])
-    launch = '{"args":[{"kind":"i32","name":"R","value":1}],"fn":"k"}'
+    launch = "k(R=1)"
     said = [" ".join(part for part in side if part) for side in (was, is_)]
     assert found.changes == (Change(word, launch, *said),)
     assert (found.launches, found.moved) == (2, 1)
