@@ -97,9 +97,11 @@ def load_config(file: Path) -> Config:
     except OSError as problem:
         raise FoldproofError(f"cannot be read: {problem.strerror}", where=str(file), fix=_FIX) from None
     except msgspec.ValidationError as problem:
-        # What is wrong with the file as a whole has no place of its own.
-        why, _, place = str(problem).partition(" - at `")
-        raise FoldproofError(why, where=f"{file}: {place.rstrip('`') or '$'}", fix=_FIX) from None
+        said = str(problem)
+        why, mark, place = said.rpartition(" - at `")
+        # A fault of the whole file has no place in msgspec's words.
+        why, place = (why, place.rstrip("`")) if mark else (said, "$")
+        raise FoldproofError(why, where=f"{file}: {place}", fix=_FIX) from None
     except (msgspec.DecodeError, ValueError, RecursionError) as problem:
         raise FoldproofError(f"is not TOML: {one_line(str(problem))}", where=str(file), fix=_FIX) from None
 
