@@ -44,7 +44,7 @@ def test_shipped_receipts_speak_of_the_bundled_capture_and_confirm_every_label()
     assert all((e.device, e.dirty, stale) == ("NVIDIA H200", False, "") for e, stale in found.values())
     assert found["replay"][0].counts["finite"]["differs"] == 64
     assert found["replay"][0].counts["every bit pattern"]["differs"] == 88
-    assert found["scenarios"][0].counts == {"scenarios": {"equal": 6}}
+    assert found["scenarios"][0].counts == {"scenarios": {"equal": 11}}
     (replay,) = [r for r in receipts() if r.kind == "replay"]
     assert all(pair.confirmed is not False for pair in replay.pairs)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -111,7 +112,7 @@ def test_what_a_file_states_is_owed_until_there_is_evidence(user: Path) -> None:
     assert foldproof("init", cwd=user).returncode == 0
     assert foldproof("init", cwd=user).returncode == 2
     load_config(user / "foldproof.toml")
-    selector = "foldproof serve --policy exact-first"
+    selector = f"{sys.executable} -m foldproof.cli.main serve --policy exact-first"
     (user / "foldproof.toml").write_text(
         f'[policy]\nname = "exact-first"\n[fuzz]\nselector = "{selector}"\nseconds = 0.5\n[[capture]]\npath = "aot.json"\n'
         '[bits]\ndevices = ["H200"]\n[report]\nformats = ["summary"]\n'
