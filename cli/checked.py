@@ -18,7 +18,7 @@ def show_check(report: Report, out: Path, policy: str, code: int) -> None:
     _matrix(theorems, report)
     _examples(report, broken, out, policy)
     _seen(theorems, report, out)
-    _evidence(report)
+    show_evidence(report)
     console().print()
     say(headline(theorems, report), style="bold green" if code == 0 else "bold red")
     say(f"report: {out / 'receipt.md'}, {out / 'report.html'}")
@@ -61,7 +61,8 @@ def _seen(theorems: Sequence[TheoremJudged], report: Report, out: Path) -> None:
         say(f"findings, not promised: {', '.join(others)} (see {out / 'receipt.md'})")
 
 
-def _evidence(report: Report) -> None:
+def show_evidence(report: Report) -> None:
+    """The device runs that speak of the capture at hand, the stale ones, and what the stages themselves call owed."""
     for fact, event in report.found.of(BytesJudged):
         words = event.counts.get("every bit pattern", {})
         listed = ", ".join(f"{number} {word}" for word, number in words.items())

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 from foldproof.cli.at_hand import Scene, of_config, of_evidence
+from foldproof.cli.checked import show_evidence
 from foldproof.cli.comparing import against
 from foldproof.cli.rendering import render_into, rendered
 from foldproof.cli.ui import console, say, show_table
@@ -95,6 +96,7 @@ def _show(made: Report) -> None:
         _show_changes(made.compared)
     for damage in made.damaged:
         say(f"damaged: {damage.file}: {damage.why}", style="red")
+    show_evidence(made)
     for row in made.open:
         say(f"owed: {row.what}: {row.observed} ({row.settle})", style="yellow" if row.required else "")
     console().print()
