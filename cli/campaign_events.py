@@ -20,6 +20,16 @@ CURVE_POINTS = 200
 Curve = Sequence[tuple[int, int]]
 
 
+def noted(curve: list[tuple[int, int]], point: tuple[int, int]) -> None:
+    """Add a point; a curve that grows past sixteen times what is kept loses every second one, so that it stays small.
+
+    What is left of an old stretch is then sparser than what is new, which a plot over launches does not mind.
+    """
+    curve.append(point)
+    if len(curve) > 16 * CURVE_POINTS:
+        del curve[1::2]
+
+
 def thinned(curve: Curve) -> tuple[tuple[int, int], ...]:
     """At most `CURVE_POINTS` of the points, the first and the last among them."""
     if len(curve) <= CURVE_POINTS:

@@ -8,24 +8,27 @@ from pathlib import Path
 from typing import Any
 
 import click
-from foldproof.cli.campaign_events import emit_fuzz
+from foldproof.cli.campaign_events import emit_fuzz, noted
 from foldproof.cli.digests import capture_seen, policy_seen, selector_seen
 from foldproof.cli.hunt import examine, hunt_mutants, show_functions
 from foldproof.cli.recording import started
+from foldproof.cli.remembering import keeper, remembered
 from foldproof.cli.ui import Steps, console, say, show_table, steps
 from foldproof.gpu.replay.receipts import capture_id
 from foldproof.impl.capture import load_capture
 from foldproof.impl.external.answers import Selector, SelectorError
 from foldproof.impl.policy import Policy, load_policy
-from foldproof.props.corpus import Corpus, campaign_key, corpus_files, further, load_corpus, read_cases_strictly
+from foldproof.props.corpus import Corpus, campaign_key, load_corpus, read_cases_strictly
 from foldproof.props.crew import NotRun
 from foldproof.props.drive import TIMEOUT_S, SelectorSpec
 from foldproof.props.example_patch import example_patch
 from foldproof.props.fuzz_record import FuzzRecord, verdict_line
 from foldproof.props.fuzz_result import Campaign, to_record
-from foldproof.props.fuzz_run import Done, Plan, run
+from foldproof.props.fuzz_run import Plan, run
 from foldproof.props.mutation import SECONDS as MUTANT_SECONDS
-from foldproof.props.pin import case_file, recheck
+from foldproof.props.pin import recheck
+from foldproof.props.rounds import Source
+from foldproof.props.selector_campaign import Part
 from foldproof.reports.recorder import recording
 from foldproof.reports.write import write_folder
 
@@ -109,6 +112,7 @@ def _campaign(spec: SelectorSpec, selector: Selector, policy: Policy, chosen: di
     who = chosen["workers"], chosen["scheduler"]
     plan = Plan(spec, policy, chosen["seed"], capture, first, rounds, seconds, chosen["exitfirst"], *who)
     curve: list[tuple[int, int]] = []
+    keep = keeper(folder, corpus, key, plan, Source.of(selector.kinds, capture)) if folder else lambda _: None
     command, out = _command(chosen), chosen["out"]
     with recording(out, started("fuzz", command, plan.seed)) as to:
         digests = capture_id(path) if path else None
@@ -117,7 +121,7 @@ def _campaign(spec: SelectorSpec, selector: Selector, policy: Policy, chosen: di
         to.emit(policy_seen(policy))
         to.emit(selector_seen(spec.text, selector.name, selector.kinds))
         with steps() as shown:
-            done = run(plan, selector, _ticker(shown, plan, curve))
+            done = run(plan, selector, _ticker(shown, plan, curve, keep))
             shown.close()
         selector.close()
         stray = [*done.part.stray, *selector.faults]
@@ -132,7 +136,7 @@ def _campaign(spec: SelectorSpec, selector: Selector, policy: Policy, chosen: di
         to.render(patch | more | {"fuzz.json": record.as_json()})
         to.exit_code = record.exit_code
     if folder:
-        write_folder(folder, _remembered(corpus, key, plan, done))
+        write_folder(folder, remembered(corpus, key, plan, done))
     if functions:
         show_functions(functions)
     _show(record, chosen["out"], "example.patch" in files)
@@ -150,23 +154,19 @@ def _budget(chosen: dict[str, Any], reached: int, stop_now: bool) -> tuple[float
     return chosen["seconds"], reached, chosen["rounds"]
 
 
-def _ticker(shown: Steps, plan: Plan, curve: list[tuple[int, int]]) -> Callable[[float, Any], None]:
+def _ticker(
+    shown: Steps, plan: Plan, curve: list[tuple[int, int]], keep: Callable[[Part], None]
+) -> Callable[[float, Part], None]:
     shown.step("fuzz", plan.seconds if plan.seconds is not None else plan.rounds or 1)
 
-    def tick(gone: float, part: Any) -> None:
-        curve.append((part.launches, len(part.coverage.seen)))
+    def tick(gone: float, part: Part) -> None:
+        noted(curve, (part.launches, len(part.coverage.seen)))
         kinds = f", {len(part.kinds)} kinds of finding" if part.kinds else ""
-        shown.at(gone if plan.seconds is not None else part.rounds, f"{part.launches:,} launches{kinds}")
+        rate = f"{part.launches:,} launches, {part.launches / max(gone, 1e-9):,.0f}/s"
+        shown.at(gone if plan.seconds is not None else part.rounds, rate + kinds)
+        keep(part)
 
     return tick
-
-
-def _remembered(corpus: Corpus, key: str, plan: Plan, done: Done) -> dict[str, bytes]:
-    reached = corpus.reached(key)
-    if done.start == reached.next_round:
-        reached = further(reached, done.part.coverage, done.part.launches)
-    failures = [(f.slug, case_file(f, plan.policy, plan.spec.text)) for f in done.findings if f.reproduced]
-    return corpus_files(corpus, key, reached, done.cells, failures)
 
 
 def _command(chosen: dict[str, Any]) -> str:

@@ -1,6 +1,6 @@
 """What the verbs share on a terminal: tables, progress, and where text goes.
 
-Results go to standard output, progress to standard error, and only where that is a terminal.
+Results go to standard output, progress to standard error.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from time import monotonic
 
 from foldproof.impl.errors import one_line
 from rich.console import Console
@@ -16,6 +17,8 @@ from rich.table import Table
 from rich.text import Text
 
 PIPED_WIDTH = 180
+LINE_S = 60.0
+"""Seconds between two lines of progress in a log."""
 STYLES = {
     "proved": "green",
     "refuted": "red",
@@ -52,14 +55,16 @@ def say(text: str, style: str = "") -> None:
 
 
 class Steps:
-    """Progress of a long run: one bar a step. Silent where standard error is no terminal."""
+    """Progress of a long run: one bar a step. Where standard error is no terminal, a line a minute: a log wants few."""
 
     def __init__(self, progress: Progress | None) -> None:
         self._progress = progress
         self._task: TaskID | None = None
+        self._what, self._began, self._said = "", monotonic(), monotonic()
 
     def step(self, what: str, total: float) -> None:
         """Start a step of `total` units."""
+        self._what, self._began = what, monotonic()
         if self._progress is not None:
             self._task = self._progress.add_task(what, total=total, note="")
 
@@ -67,6 +72,10 @@ class Steps:
         """`done` units of the current step are done."""
         if self._progress is not None and self._task is not None:
             self._progress.update(self._task, completed=done, note=note)
+        elif self._progress is None and note and monotonic() - self._said >= LINE_S:
+            self._said = monotonic()
+            line = f"foldproof: {self._what} after {self._said - self._began:.0f} s: {one_line(note)}"
+            Console(stderr=True, highlight=False, soft_wrap=True).print(Text(line))
 
     def close(self, note: str = "") -> None:
         """The current step is done."""
@@ -77,7 +86,7 @@ class Steps:
 
 @contextmanager
 def steps() -> Iterator[Steps]:
-    """A progress display on standard error if that is a terminal."""
+    """A progress display on standard error; lines where that is no terminal."""
     if not sys.stderr.isatty():
         yield Steps(None)
         return

@@ -107,13 +107,18 @@ def _campaigns(file: Path) -> dict[str, Reached]:
 def corpus_files(
     old: Corpus, key: str, reached: Reached, cells: Mapping[Cell, Case], failures: Iterable[tuple[str, bytes]]
 ) -> dict[str, bytes]:
-    """The files that a run changes: new failures by slug, new cells, and how far it came."""
+    """The files that a run changes: new failures by slug, new cells, and how far it came.
+
+    How far it came is the last of them: a writer that is killed before it leaves rounds to run again, and no round
+    counted whose failures and cells are not there.
+    """
     every = {**{cell: case for cell, case in cells.items() if cell not in old.cells}, **old.cells}
     lines = [msgspec.json.encode(_line(cell, every[cell])) for cell in sorted(every)]
     state = _State(SCHEMA_VERSION, dict(sorted((old.campaigns | {key: reached}).items())))
     files = {f"{FAILURES}/{slug}-{hashlib.sha256(content).hexdigest()[:8]}.json": content for slug, content in failures}
-    files[STATE] = msgspec.json.format(msgspec.json.encode(state), indent=1) + b"\n"
-    return files | ({CELLS: b"\n".join(lines) + b"\n"} if lines else {})
+    if lines:
+        files[CELLS] = b"\n".join(lines) + b"\n"
+    return files | {STATE: msgspec.json.format(msgspec.json.encode(state), indent=1) + b"\n"}
 
 
 def _line(cell: Cell, case: Case) -> dict[str, Any]:

@@ -91,11 +91,12 @@ def run(plan: Plan, selector: Selector, tick: Tick = lambda _, __: None) -> Done
         pin(bench, raw, Met(source, plan.seed, part.kinds[kind], met.get(kind)))
         for kind, raw in sorted(part.first.items(), key=lambda pair: pair[1].order)
     ]
-    cells = {cell: _case(source, plan.seed, *where) for cell, where in part.cells.items()}
+    cells = {cell: case_at(source, plan.seed, *where) for cell, where in part.cells.items()}
     return Done(part, tuple(findings), cells, plan.first, stop, seconds)
 
 
-def _case(source: Source, seed: int, number: int, place: int) -> Case:
+def case_at(source: Source, seed: int, number: int, place: int) -> Case:
+    """The case at a place of a round, over the candidates of its function alone."""
     return own_case(source.round(seed, number).case(place, seed))
 
 
