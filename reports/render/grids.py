@@ -14,7 +14,7 @@ ORDER = {"fails": 0, "undecided": 1, "owed": 2, "holds": 3}
 """The verdicts of obligations: what blocks the release comes first."""
 _KINDS = {
     "obligation": "head", "function": "head", "mutant": "head", "name": "head", "id": "head", "device": "head",
-    "part": "head", "subject": "head", "started": "head", "what": "head", "sha256": "copied", "settle": "command", "replay": "command",
+    "part": "head", "subject": "head", "started": "head", "what": "head", "sha256": "copied", "replay": "command",
     "what would settle it": "command", "command": "command", "verdict": "word", "z3": "word", "cvc5": "word",
     "state": "word", "file": "code", "counterexample": "link", "first difference": "code", "seed": "code",
     "commit": "hash", "evidence": "hash", "first": "hash", "second": "hash", "bytes in hex": "hex",
@@ -36,6 +36,13 @@ def plain(name: str, caption: str, frame: Any, budget: Budget, word: str = "") -
     """A table as its frame has it, filtered by its column `word`: what stands before a reason."""
     rows = of_frame(frame, lambda cells: [str(cells[word]).partition(":")[0].partition(",")[0]] if word else [])
     return grid(name, caption, columns(*frame.columns), rows, budget)
+
+
+def changes(frame: Any, budget: Budget) -> Grid:
+    """What changed since the earlier release."""
+    what, *rest = columns(*frame.columns)
+    rows = of_frame(frame, lambda cells: [cells["what"]])
+    return grid("changes", "What changed, the worse first", [Column(what.title, "word"), *rest], rows, budget)
 
 
 def obligations(report: Report, budget: Budget) -> Grid:

@@ -45,7 +45,7 @@ def context(report: Report) -> dict[str, Any]:
     made, budget = tables(report), Budget()
     obligations = grids.obligations(report, budget)
     owed = grids.plain("owed", "What nothing shows, and what would", made["owed"], budget)
-    changes = grids.plain("changes", "What changed, the worse first", made["changes"], budget, "what")
+    changes = grids.changes(made["changes"], budget)
     scope = grids.plain("scope", "Captures, policies and selectors, by sha256", made["scope"], budget)
     cases = sections.cases(report, budget)
     links = {view.event.file.path: view.id for view in cases}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -45,6 +46,17 @@ class Matrix:
 
     headings: tuple[Heading, ...]
     rows: tuple[tuple[str, tuple[Cell | None, ...]], ...]
+
+    @staticmethod
+    def words_of(cells: Sequence[Cell | None]) -> tuple[str, ...]:
+        """The verdicts that a policy has, each once."""
+        return tuple(dict.fromkeys(cell.word for cell in cells if cell is not None))
+
+    @property
+    def words(self) -> dict[str, int]:
+        """How many policies have each verdict."""
+        counted = Counter(word for _, cells in self.rows for word in self.words_of(cells))
+        return {word: counted[word] for word in sorted(counted)}
 
 
 @dataclass(frozen=True, slots=True)
