@@ -82,7 +82,7 @@ def common_launch(kernel: Kernel, first: Twin, second: Twin) -> Twin | None:
 def admits(kernel: Kernel, spec: Specialisation, launch: Twin) -> Strictness | None:
     """The strictest rules under which a variant of this specialisation serves the launch; None if none do.
 
-    Exact is "the JIT would have compiled this very variant for the launch"; the others follow section 3 of DESIGN.md.
+    Exact is "the JIT would have compiled this very variant for the launch"; the others follow docs/reference/rules.md.
     """
     wanted = specialise(kernel, launch)
     if wanted == Specialisation(spec.signature, spec.constants, spec.div16, wanted.values):

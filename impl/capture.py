@@ -31,7 +31,7 @@ Text = Annotated[str, Meta(min_length=1)]
 
 
 class Param(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One runtime parameter of a variant (DESIGN.md section 2 for the five switches)."""
+    """One runtime parameter of a variant (GLOSSARY.md for the five switches)."""
 
     name: Text
     type: Text

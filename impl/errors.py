@@ -1,6 +1,6 @@
 """Errors of the reference selector: each says what is wrong, where, and what to do about it.
 
-`code` is the machine-readable word of DESIGN.md section 2; it appears unchanged in every output.
+`code` is the machine-readable word of GLOSSARY.md; it appears unchanged in every output.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class FoldproofError(Exception):
 
 
 class InvalidCapture(FoldproofError):
-    """The capture breaks its format or contradicts itself (DESIGN.md section 3)."""
+    """The capture breaks its format or contradicts itself (docs/reference/rules.md)."""
 
     code = "InvalidCapture"
 

@@ -1,6 +1,6 @@
 """The launch format: one request for a kernel, read strictly from JSON.
 
-The launcher has narrowed already: the kind of an int arg is its type (DESIGN.md section 3).
+The launcher has narrowed already: the kind of an int arg is its type (docs/reference/rules.md).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Policies as data: the policy language (a TOML file) and the zoo of DESIGN.md section 4 written in it."""
+"""Policies as data: the policy language (a TOML file) and the zoo written in it."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class Policy(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"p
     """The ordered passes and everything else that decides a selection.
 
     `log`: a line for each fallback ("launch"), for the first of each variant ("variant"), or none.
-    `dump`: whether a miss lists every arg and const. `dialect` "public" is the narrower argument matching at
-    the end of section 4. A promise is a theorem id, with the older policy after a colon for T09 and T09c.
+    `dump`: whether a miss lists every arg and const. `dialect` "public" is the narrower matching of
+    docs/reference/rules.md. A promise is a theorem id, with the older policy after a colon for T09 and T09c.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The rules: whether one candidate is admissible for one launch (DESIGN.md section 3, stated once, here).
+"""The rules: whether one candidate is admissible for one launch (docs/reference/rules.md, stated once, here).
 
 Every function is pure and answers with the first reason for refusal, or None where the rule holds.
 `model.rules` states the same rules as formulas and proves them equal to these functions.
@@ -17,7 +17,7 @@ RANGE32_BYTES = 2**31 - 1
 """The largest allocation, in bytes, that a range32 param takes."""
 
 PUBLIC_KINDS = (Kind.PTR, Kind.I32, Kind.FP32, Kind.U64)
-"""The kinds that the public selectors know (end of DESIGN.md section 4)."""
+"""The kinds that the public selectors know (docs/reference/rules.md)."""
 
 
 class Strictness(StrEnum):
@@ -101,7 +101,7 @@ def has_alignment(arg: Arg) -> bool:
 
 
 def param_refusal(arg: Arg, param: Param, rules: Rules) -> Reason | None:
-    """The table of DESIGN.md section 3 for an arg that the variant reads at run time."""
+    """The table of docs/reference/rules.md for an arg that the variant reads at run time."""
     if rules.strictness == Strictness.LINKER:
         return guard_refusal(arg, param)
     if rules.public and arg.kind not in PUBLIC_KINDS:

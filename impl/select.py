@@ -23,7 +23,7 @@ class Selection(msgspec.Struct, frozen=True):
     """A picked variant.
 
     `index` is its place in `kernels`; `strictness` the strictest rules it meets, None if it meets none (a
-    policy that tests less than section 3 can pick such a variant); `ones` the foldable 1s it reads, in
+    policy that tests less than the rules can pick such a variant); `ones` the foldable 1s it reads, in
     launch order; `log` the lines that the policy logs for this launch.
     """
 

@@ -1,4 +1,4 @@
-"""The rules of DESIGN.md section 3 as formulas; `impl.rules` says the same in Python, and a tie proves them equal.
+"""The rules of docs/reference/rules.md as formulas; `impl.rules` says the same in Python, and a tie proves them equal.
 
 `flaws` are the names of planted faults (`model.mutants`); the rules themselves have none.
 """
@@ -134,7 +134,7 @@ def _range32_fits(arg: ArgTerm, param: ParamTerm, flaws: Flaws) -> Bool:
 
 
 def param_admits(arg: ArgTerm, param: ParamTerm, rules: Rules, flaws: Flaws = SOUND) -> Bool:
-    """The variant may read this arg at run time through this param (the table of section 3)."""
+    """The variant may read this arg at run time through this param (the table of docs/reference/rules.md)."""
     if rules.strictness == Strictness.LINKER:
         return guard_admits(arg, param, flaws)
     one = is_foldable_one(arg, param)

@@ -1,4 +1,4 @@
-"""The theorems of DESIGN.md section 5 as formulas: each a premise and a conclusion over a world.
+"""The theorems of docs/reference/theorems.md as formulas: each a premise and a conclusion over a world.
 
 A theorem is stated of a declared policy; `run` gives the answers of the code under proof, which for the zoo is
 the policy itself and for a mutant is a policy with a planted fault. `model.theorems` has the sentences.

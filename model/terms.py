@@ -126,7 +126,7 @@ class ArgTerm:
 
     @cache  # noqa: B019 (terms live as long as the solver's context)
     def well_formed(self) -> Bool:
-        """The kind is one of the seven and the number is one of that kind (section 3: else InvalidLaunch)."""
+        """The kind is one of the seven and the number is one of that kind (else InvalidLaunch)."""
         kind, number = self.kind, self.number
         return z3.And(
             z3.ULT(kind, len(KINDS)),

@@ -79,7 +79,7 @@ def _read(text: str) -> Iterator[Theorem]:
 
 
 THEOREMS: Mapping[str, Theorem] = {theorem.id: theorem for theorem in _read(_SENTENCES)}
-"""The theorems by id, in the order of DESIGN.md."""
+"""The theorems by id, in the order of docs, reports and checks."""
 
 OLDER: Mapping[str, str] = {
     "two-pass": "exact-first",

@@ -10,7 +10,7 @@ from foldproof.impl.launch import Launch
 
 
 class Status(StrEnum):
-    """The words of DESIGN.md section 5; a theorem about a pair of policies is not applicable without a pair."""
+    """What is said of a theorem and a policy; a theorem about a pair of policies is not applicable without a pair."""
 
     PROVED = "proved"
     REFUTED = "refuted"

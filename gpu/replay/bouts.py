@@ -108,7 +108,7 @@ def trace_bouts(capture: Capture, records: Sequence[Record]) -> tuple[Bout, ...]
 
 
 def admits(variant: Variant, launch: Launch) -> bool:
-    """Whether the runtime-one rules of DESIGN.md section 3, those of the policy `recommended`, admit the variant."""
+    """Whether the runtime-one rules of the policy `recommended` admit the variant."""
     return refusal(variant, launch, load_policy("recommended").rules(Strictness.RUNTIME_ONE)) is None
 
 

@@ -29,7 +29,7 @@ extern "C" {
 /* An index into `foldproof_batch.strings` that names no string: the launch says nothing here. */
 #define FOLDPROOF_ABSENT UINT32_MAX
 
-/* The kind of an arg (DESIGN.md section 3): the values of `foldproof_arg.kind`, and bit numbers of
+/* The kind of an arg (docs/reference/rules.md): the values of `foldproof_arg.kind`, and bit numbers of
  * `foldproof_selector_kinds`. */
 enum {
     FOLDPROOF_I32 = 0,  /* number: the value, as the 64 bits of an int64_t */

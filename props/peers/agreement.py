@@ -1,4 +1,4 @@
-"""Where the exact rules of DESIGN.md section 3 and Triton's specialisation agree, over every class of arg.
+"""Where the exact rules of docs/reference/rules.md and Triton's specialisation agree, over every class of arg.
 
 A variant carries the switches of its own function (nospec, noalign, annotated). The property: a variant matches a
 launch exactly if and only if Triton, compiling a function with those switches for that launch, makes that variant.
@@ -107,7 +107,7 @@ def _variant(param: Param) -> Variant:
 
 
 def decisions(declared: Declared, value: Value, target: Target) -> Iterator[Disagreement | None]:
-    """One entry a candidate: the disagreement, or None where section 3 and Triton agree."""
+    """One entry a candidate: the disagreement, or None where the rules and Triton agree."""
     launch = launch_for((declared,), (value,))
     made = variant_for((declared,), (value,), target, "candidate")
     asked = list(candidates(declared, target))

@@ -1,4 +1,4 @@
-"""What is known to differ between DESIGN.md and Triton 3.9, as data; `probes` shows each with Triton's own code."""
+"""What is known to differ between our rules and Triton 3.9, as data; `probes` shows each with Triton's own code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ or is not the preferred one (order); an error (loud); nothing at run time (none)
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One difference: what DESIGN.md or the policy `linker-order` says, what Triton does, which theorems fall."""
+    """One difference: what our rules or the policy `linker-order` say, what Triton does, which theorems fall."""
 
     id: str
     peer: Peer

@@ -1,4 +1,4 @@
-"""Each known difference between section 3 and Triton's JIT, looked for in the installed Triton."""
+"""Each known difference between our rules and Triton's JIT, looked for in the installed Triton."""
 
 # ruff: noqa: PLC0415
 # Triton is 1 GB and optional, so it is imported where it is used.

@@ -132,7 +132,7 @@ def float_bits(value: float) -> int:
 
 
 def is_annotated(declared: Declared) -> bool:
-    """Whether DESIGN.md calls the param annotated: an explicit integer type."""
+    """Whether the rules call the param annotated: an explicit integer type."""
     return annotated_type(declared) in INT_TYPES
 
 
@@ -168,7 +168,7 @@ def variant_for(
 
 
 def launch_for(declared: Sequence[Declared], values: Sequence[Value]) -> Launch:
-    """The launch as DESIGN.md section 3 narrows it: the kind of an int is the smallest of i32, i64, u64 that holds it.
+    """The launch as the rules want it narrowed: the kind of an int is the smallest of i32, i64, u64 that holds it.
 
     Raises `InvalidLaunch` for an int that none holds.
     """

@@ -1,4 +1,4 @@
-"""Values are frozen and slotted: what was decided about a launch cannot be changed afterwards (DESIGN.md section 7)."""
+"""Values are frozen and slotted: what was decided about a launch cannot be changed afterwards."""
 
 from __future__ import annotations
 

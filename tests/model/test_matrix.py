@@ -1,4 +1,4 @@
-"""The matrix policy x theorem, as DESIGN.md section 4 says it should come out."""
+"""The matrix policy x theorem, as promises and brute force over small scopes say it should come out."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_every_broken_promise_is_one_that_design_md_names() -> None:
     for policy in ZOO:
         promised = {p.partition(":")[0] for p in load_policy(policy).promises}
         broken = promised & set(REFUTED[policy].split())
-        # T09 falls with the four that section 4 lists: the seed case is one where two-pass selected another variant.
+        # T09 falls with T01, T03, T07 and T10: the seed case is one where two-pass selected another variant.
         assert broken == ({"T01", "T03", "T07", "T09", "T10"} if policy == "single-guard" else set())
 
 

@@ -1,4 +1,4 @@
-//! The policy `three-pass` (DESIGN.md, sections 3 and 4): exact, general, runtime-one; the first match of the strictest
+//! The policy `three-pass` (docs/reference/rules.md): exact, general, runtime-one; the first match of the strictest
 //! pass that has one. The three strictnesses are nested, so one sweep finds for each candidate the strictest that it
 //! meets. `planted` tells of a known fault that was built in, to measure what a campaign finds.
 
