@@ -64,13 +64,15 @@ def _damaged(report: Report) -> Iterator[Finding]:
 
 def _theorems(report: Report) -> Iterator[Finding]:
     rows = asked(report)
+    why = {case.file.path: case.why for _, case in report.cases("theorem")}
     for fact, e in report.found.of(TheoremJudged):
         if fact.stale or e.verdict != "refuted":
             continue
         fails = theorem_ended(rows, fact, e) == "failed"
         against = f" against {e.old}" if e.old else ""
         says = f"{e.theorem} {e.name} of {e.policy}{against} is refuted"
-        says += (f": {e.reason}" if e.reason else "") + f". The theorem: {e.sentence}"
+        reason = e.reason or why.get(e.counterexample.path if e.counterexample else "", "")
+        says += (f": {reason.rstrip('.')}" if reason else "") + f". The theorem: {e.sentence}"
         says += "" if fails else " No obligation asks for it." if e.promised else " The policy does not promise it."
         file = e.counterexample.path if e.counterexample else ""
         yield Finding(

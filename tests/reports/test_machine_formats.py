@@ -16,11 +16,13 @@ from xml.etree import ElementTree as ET
 
 import jsonschema
 import junitparser
+import msgspec
 import pytest
 import xmlschema
 from foldproof.impl.cases import case_from
 from foldproof.impl.errors import FoldproofError
 from foldproof.reports.duty import Row
+from foldproof.reports.events import TheoremJudged
 from foldproof.reports.render.annotations import SHOWN, annotations, code_quality, command
 from foldproof.reports.render.attestation import attestation
 from foldproof.reports.render.cases import cases
@@ -200,6 +202,20 @@ def test_sarif_levels_say_what_stops_a_release(tmp_path: Path) -> None:
     }
     rules = {rule["id"]: rule["fullDescription"]["text"] for rule in run["tool"]["driver"]["rules"]}
     assert rules["T06"] == "A sentence."
+
+
+def test_a_refuted_theorem_says_why_in_the_words_of_its_case(tmp_path: Path) -> None:
+    made = sample(tmp_path)
+    facts = tuple(
+        replace(f, event=msgspec.structs.replace(f.event, reason="")) if isinstance(f.event, TheoremJudged) else f
+        for f in made.found.facts
+    )
+    told = next(
+        one.says for one in findings(replace(made, found=replace(made.found, facts=facts))) if one.rule == "T06"
+    )
+    assert told.startswith(
+        "T06 name-of-T06 of three-pass is refuted: another order picks k2 of _rms_norm. The theorem:"
+    )
 
 
 def test_sarif_fingerprints_stay_from_run_to_run_and_tell_results_apart(tmp_path: Path) -> None:
