@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -62,9 +63,11 @@ class Job:
         """An output of the action."""
         return self.expand(action()["outputs"][name]["value"])
 
-    def run(self) -> Job:
-        """All steps."""
-        for at, step in enumerate(action()["runs"]["steps"]):
+    def run(self, names: Sequence[str] = ()) -> Job:
+        """All steps, or those of the names once more."""
+        self.failed = False
+        steps = [(at, step) for at, step in enumerate(action()["runs"]["steps"]) if not names or step["name"] in names]
+        for at, step in steps:
             key = step.get("id", step["name"])
             self.outcomes[key] = "skipped"
             if self.holds(step.get("if", "success()")):
