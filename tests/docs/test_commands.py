@@ -8,6 +8,7 @@ import io
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -124,6 +125,9 @@ def test_each_mark_has_a_known_reason_and_a_command(page: Path) -> None:
 def test_the_commands_of_a_page_do_what_it_says(page: Path, tmp_path: Path) -> None:
     furnish(tmp_path)
     to_run = [command for command in commands_of(page) if not command.mark.reason]
+    for tool in ("cc", "git"):
+        if any(command.text.startswith(f"{tool} ") for command in to_run) and shutil.which(tool) is None:
+            pytest.skip(f"needs {tool}")
     if needs_libraries([command.text for command in to_run]) and (why := build_libraries(tmp_path)):
         pytest.skip(why)
     for block in blocks(page.read_text()):
