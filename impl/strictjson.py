@@ -70,13 +70,9 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) == len(pairs):
         return result
-    seen: set[str] = set()
+    first: dict[str, int] = {}
     repeated = RepeatedKey(result)
-    for key, _ in pairs:
-        if key in seen:
-            repeated.key = key
-            break
-        seen.add(key)
+    repeated.key = next(key for at, (key, _) in enumerate(pairs) if first.setdefault(key, at) != at)
     return repeated
 
 
@@ -130,10 +126,10 @@ def read_many(path: Path, error: ErrorType = FoldproofError) -> Iterator[tuple[s
     Plain or gzip. Repeated keys stay in as `RepeatedKey`, so that the caller can answer for one value.
     """
     data = read_bytes(path, error, 2 * MAX_BYTES)
-    head = data[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")
+    head = data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
     if not head:
         raise error("is empty", where=str(path), fix="write one JSON value a line, or a JSON list")
-    if head[:1] == b"[":
+    if head == b"[":
         for position, value in enumerate(parse(data, str(path), error)):
             yield f"$[{position}]", value
         return

@@ -9,7 +9,7 @@ import pytest
 from foldproof.impl import AmbiguousTritonVariant, MissingTritonVariant, capture_from, load_policy
 from foldproof.impl.cases import Case, answer, answers, case_bytes, case_from, case_name, case_to, read_cases, replay
 from foldproof.impl.errors import FoldproofError, InvalidCapture, one_line
-from foldproof.impl.strictjson import RepeatedKey, parse, read_bytes, read_many, reject_repeats
+from foldproof.impl.strictjson import MAX_BYTES, RepeatedKey, parse, read_bytes, read_many, reject_repeats
 from helpers import capture, i32, launch, param, variant
 
 FALLS_BACK = capture(variant("A", param("R")))
@@ -74,9 +74,15 @@ def test_a_file_over_the_limit_is_refused_and_one_at_the_limit_is_read(tmp_path:
     with pytest.raises(FoldproofError, match="is larger than 1 MiB") as problem:
         read_bytes(file, limit=(2 << 20) - 1)
     assert problem.value.where == str(file)
-    (tmp_path / "nul\x01.json").write_bytes(b"1")
-    with pytest.raises(FoldproofError, match="cannot be read"):
+    with pytest.raises(FoldproofError, match="cannot be read: embedded null byte"):
         read_bytes(Path("nul\0.json"))
+    with pytest.raises(FoldproofError) as problem:
+        read_bytes(tmp_path / "absent")
+    assert (problem.value.why, problem.value.where) == (
+        "cannot be read: No such file or directory",
+        str(tmp_path / "absent"),
+    )
+    assert MAX_BYTES == 64 * 2**20
 
 
 @pytest.mark.parametrize(
@@ -136,6 +142,8 @@ def test_whole_text_and_plain_values_pass() -> None:
         ("[1, 2]", [("$[0]", 1), ("$[1]", 2)]),
         ("\ufeff \t\r\n[3]", [("$[0]", 3)]),
         ('{\n "a": 1\n}', [("$", {"a": 1})]),
+        ("7\n8\n", [("line 1", 7), ("line 2", 8)]),
+        (" " * 5000 + "[1]", [("$[0]", 1)]),
         ('{"a": 1}', [("line 1", {"a": 1})]),
         ('\n{"a": 1}\n\n  \n{"b": 2}\n', [("line 2", {"a": 1}), ("line 5", {"b": 2})]),
     ],
