@@ -68,7 +68,7 @@ def kept(record: Record, folders: pytest.TempPathFactory) -> Record:
     return stored[0].record
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(
     st.builds(
         CampaignRan,

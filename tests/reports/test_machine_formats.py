@@ -60,9 +60,25 @@ def validator(name: str) -> jsonschema.protocols.Validator:
 SARIF, CTRF = validator("sarif-2.1.0-errata01.json"), validator("ctrf.json")
 
 
-@pytest.fixture(params=NAMES)
-def report(request: pytest.FixtureRequest, tmp_path: Path) -> Report:
-    return sample(tmp_path, NAMES[request.param])
+@pytest.fixture(scope="module", params=NAMES)
+def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Report, Path]:
+    folder = tmp_path_factory.mktemp("evidence")
+    return sample(folder, NAMES[request.param]), folder
+
+
+@pytest.fixture
+def report(made: tuple[Report, Path]) -> Report:
+    return made[0]
+
+
+@pytest.fixture
+def folder(made: tuple[Report, Path]) -> Path:
+    return made[1]
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Report:
+    return sample(tmp_path_factory.mktemp("plain"))
 
 
 def clean(text: str) -> None:
@@ -115,8 +131,8 @@ def test_junit_is_valid_and_parses_back(report: Report) -> None:
         assert suites.tests == len(checks(one))
 
 
-def test_junit_names_what_settles_what_is_owed(tmp_path: Path) -> None:
-    suites = junitparser.JUnitXml.fromstring(junit(sample(tmp_path)))
+def test_junit_names_what_settles_what_is_owed(plain: Report) -> None:
+    suites = junitparser.JUnitXml.fromstring(junit(plain))
     skipped = [case.result[0] for suite in suites for case in suite if case.result and case.is_skipped]
     owed = [one.message for one in skipped if one.type == "owed"]
     assert owed == ["owed: 1 unknown; settle with: foldproof bits _rms_norm --out foldproof-report"]
@@ -132,8 +148,8 @@ def test_junit_fails_exactly_where_the_report_does(tmp_path: Path) -> None:
         assert read.failures + read.errors > 0
 
 
-def test_a_refuted_theorem_fails_only_where_an_obligation_asks_for_it(tmp_path: Path) -> None:
-    made = sample(tmp_path)
+def test_a_refuted_theorem_fails_only_where_an_obligation_asks_for_it(plain: Report) -> None:
+    made = plain
     ended = {check.name: check.ended for check in checks(made) if check.suite == "theorems"}
     assert ended["T06 name-of-T06"] == "finding"
     digest = next(check.digest for check in checks(made) if check.name == "T06 name-of-T06")
@@ -162,8 +178,8 @@ def test_ctrf_is_valid_and_its_summary_counts_its_tests(report: Report) -> None:
             clean(text)
 
 
-def test_the_ctrf_schema_refuses_what_it_should(tmp_path: Path) -> None:
-    value = json.loads(ctrf(sample(tmp_path)))
+def test_the_ctrf_schema_refuses_what_it_should(plain: Report) -> None:
+    value = json.loads(ctrf(plain))
     value["results"]["tests"][0]["status"] = "owed"
     with pytest.raises(jsonschema.ValidationError):
         CTRF.validate(value)
@@ -172,7 +188,7 @@ def test_the_ctrf_schema_refuses_what_it_should(tmp_path: Path) -> None:
 # --- SARIF ---------------------------------------------------------------------------------------------------------
 
 
-def test_sarif_is_valid_and_points_at_files_that_are_there(report: Report, tmp_path: Path) -> None:
+def test_sarif_is_valid_and_points_at_files_that_are_there(report: Report, folder: Path) -> None:
     for one in (report, worse(report)):
         value = json.loads(sarif(one, "out dir"))
         SARIF.validate(value)
@@ -182,15 +198,15 @@ def test_sarif_is_valid_and_points_at_files_that_are_there(report: Report, tmp_p
             uri = unquote(result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"])
             assert uri == "foldproof.toml" or uri.startswith("out dir/")
             if result["ruleId"] not in ("damaged", "owed", "undecided", "obligation"):
-                assert (tmp_path / uri.removeprefix("out dir/")).is_file()
+                assert (folder / uri.removeprefix("out dir/")).is_file()
         for text in texts(value):
             clean(text)
         messages = [result["message"]["text"] for result in run["results"]]
         assert not [text for text in messages if "](" in text]
 
 
-def test_sarif_levels_say_what_stops_a_release(tmp_path: Path) -> None:
-    run = json.loads(sarif(worse(sample(tmp_path))))["runs"][0]
+def test_sarif_levels_say_what_stops_a_release(plain: Report) -> None:
+    run = json.loads(sarif(worse(plain)))["runs"][0]
     levels = {(result["ruleId"], result["level"]) for result in run["results"]}
     assert levels == {
         ("divergence", "error"),
@@ -204,8 +220,8 @@ def test_sarif_levels_say_what_stops_a_release(tmp_path: Path) -> None:
     assert rules["T06"] == "A sentence."
 
 
-def test_a_refuted_theorem_says_why_in_the_words_of_its_case(tmp_path: Path) -> None:
-    made = sample(tmp_path)
+def test_a_refuted_theorem_says_why_in_the_words_of_its_case(plain: Report) -> None:
+    made = plain
     facts = tuple(
         replace(f, event=msgspec.structs.replace(f.event, reason="")) if isinstance(f.event, TheoremJudged) else f
         for f in made.found.facts
@@ -261,8 +277,8 @@ def test_the_attestation_is_a_statement_of_a_test_result(report: Report) -> None
             clean(text)
 
 
-def test_the_attestation_speaks_of_what_is_at_hand(tmp_path: Path) -> None:
-    made = sample(tmp_path)
+def test_the_attestation_speaks_of_what_is_at_hand(plain: Report) -> None:
+    made = plain
     value = json.loads(attestation(made))
     digests = {subject["name"]: subject["digest"]["sha256"] for subject in value["subject"]}
     assert digests == {
@@ -321,8 +337,8 @@ def test_data_and_properties_are_escaped_as_github_has_it() -> None:
     assert line == r"::error file=a%2Cb%3Ac%25.json,line=1,title=100%25%3A x%2Cy::50%25 a,b:c\r\n::error::z"
 
 
-def test_of_more_annotations_than_a_host_shows_the_last_says_how_many(tmp_path: Path) -> None:
-    made = sample(tmp_path)
+def test_of_more_annotations_than_a_host_shows_the_last_says_how_many(plain: Report) -> None:
+    made = plain
     rows = tuple(Row(f"row {n}", "x", "y", "fails") for n in range(15))
     lines = [line for line in annotations(replace(made, rows=rows)).splitlines() if line.startswith("::error ")]
     assert len(lines) == SHOWN
@@ -344,9 +360,9 @@ def test_code_quality_has_what_gitlab_asks_for(report: Report) -> None:
 # --- cases and tables ----------------------------------------------------------------------------------------------
 
 
-def test_packed_cases_replay_line_by_line(report: Report, tmp_path: Path) -> None:
-    packed = cases(report, lambda path: raw(tmp_path / path))
-    assert packed == cases(report, lambda path: raw(tmp_path / path))
+def test_packed_cases_replay_line_by_line(report: Report, folder: Path) -> None:
+    packed = cases(report, lambda path: raw(folder / path))
+    assert packed == cases(report, lambda path: raw(folder / path))
     assert packed[4:8] == bytes(4)
     lines = gzip.decompress(packed).decode("ascii").splitlines()
     assert len(lines) == len(report.cases()) == 2
@@ -359,8 +375,8 @@ def test_packed_cases_replay_line_by_line(report: Report, tmp_path: Path) -> Non
         assert value["evidence"]["record"] == fact.digest
 
 
-def test_a_case_that_is_gone_or_no_case_keeps_its_line(tmp_path: Path) -> None:
-    made = sample(tmp_path)
+def test_a_case_that_is_gone_or_no_case_keeps_its_line(plain: Report) -> None:
+    made = plain
 
     def gone(path: str) -> bytes:
         raise FoldproofError("is missing", where=path)
@@ -371,8 +387,8 @@ def test_a_case_that_is_gone_or_no_case_keeps_its_line(tmp_path: Path) -> None:
         assert all(line["launch"] is None and line["evidence"]["missing"].startswith(why) for line in lines)
 
 
-def test_integers_of_a_case_stay_exact(tmp_path: Path) -> None:
-    made = sample(tmp_path)
+def test_integers_of_a_case_stay_exact(plain: Report) -> None:
+    made = plain
     line = gzip.decompress(cases(made, lambda _: b'[{"launch": 18446744073709551615}]')).splitlines()[0]
     assert b'"launch":18446744073709551615,' in line
 
@@ -410,6 +426,6 @@ def test_no_cell_is_a_formula(text: object, written: object) -> None:
     assert cell(text) == written
 
 
-def test_two_calls_give_equal_bytes(report: Report) -> None:
+def test_two_calls_give_equal_bytes(plain: Report) -> None:
     for make in (junit, ctrf, sarif, attestation, annotations, code_quality, table_files):
-        assert make(report) == make(report)
+        assert make(plain) == make(plain)
