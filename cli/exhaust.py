@@ -14,11 +14,12 @@ from foldproof import __version__
 from foldproof.cli.campaign_events import Answered, emit_case
 from foldproof.cli.digests import policy_digest, policy_seen, selector_files, selector_seen
 from foldproof.cli.examples import answered
-from foldproof.cli.fuzz import EXIT_FOUND, EXIT_NOT_RUN
+from foldproof.cli.fuzz import EXIT_FOUND, EXIT_NOT_RUN, MEMORY_HELP
 from foldproof.cli.recording import started
 from foldproof.cli.ui import say, show_table, steps
 from foldproof.impl.cases import case_to
 from foldproof.impl.external.answers import SelectorError
+from foldproof.impl.external.child import MEMORY_MIB
 from foldproof.impl.policy import load_policy
 from foldproof.props.crew import NotRun
 from foldproof.props.drive import TIMEOUT_S, SelectorSpec
@@ -70,6 +71,7 @@ class ExhaustRecord(msgspec.Struct, frozen=True):
 @click.option("--workers", type=click.IntRange(min=1), help="Local processes; one a core by default.")
 @click.option("--scheduler", default="", help="Dask scheduler (tcp://...) whose workers do the shards.")
 @click.option("--timeout", type=click.FloatRange(min=0.01), default=TIMEOUT_S, show_default=True, help="Seconds.")
+@click.option("--memory", type=click.IntRange(min=0), default=MEMORY_MIB, show_default=True, help=MEMORY_HELP)
 @click.option("--out", type=click.Path(path_type=Path), default=Path("foldproof-report"), show_default=True)
 def exhaust(**chosen: Any) -> int:
     """Decide every capture and launch of one size, all orders of candidates, and compare with the reference.
@@ -77,7 +79,7 @@ def exhaust(**chosen: Any) -> int:
     An int param is folded, runtime, div16 or nospec, a pointer div16 or not; an int arg is 1, a multiple of 16 or
     other, a pointer aligned or not. Exit 1 for a difference or a fault, 3 if the selector does not start.
     """
-    policy, spec = load_policy(chosen["against"]), SelectorSpec(chosen["selector"], chosen["timeout"])
+    policy, spec = load_policy(chosen["against"]), SelectorSpec(chosen["selector"], chosen["timeout"], chosen["memory"])
     names = ("variants", "ints", "ptrs", "free_const", "options")
     universe = Universe(**{name: chosen[name] for name in names})
     workers = chosen["workers"] or min(len(os.sched_getaffinity(0)), -(-universe.decisions // SHARD_DECISIONS))

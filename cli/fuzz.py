@@ -17,6 +17,7 @@ from foldproof.cli.ui import Steps, console, say, show_table, steps
 from foldproof.gpu.replay.receipts import capture_id
 from foldproof.impl.capture import load_capture
 from foldproof.impl.external.answers import Selector, SelectorError
+from foldproof.impl.external.child import MEMORY_MIB
 from foldproof.impl.policy import Policy, load_policy
 from foldproof.props.corpus import Corpus, campaign_key, load_corpus, read_cases_strictly
 from foldproof.props.crew import NotRun
@@ -35,6 +36,7 @@ from foldproof.reports.write import write_folder
 EXIT_FOUND, EXIT_NOT_RUN = 1, 3
 DEFAULT_SECONDS = 10.0
 SHOWN_CELLS = 6
+MEMORY_HELP = "Data memory of the selector in MiB; 0 for any."
 _PATH = click.Path(path_type=Path)
 OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option("--selector", default="", help="The selector: a command, or the path of a library (.so)."),
@@ -52,6 +54,7 @@ OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option("--functions", is_flag=True, help="Say what each function of --capture leaves open, by policy."),
     click.option("--mutants", is_flag=True, help="Hunt the mutants of --against instead of a selector."),
     click.option("--timeout", type=click.FloatRange(min=0.01), default=TIMEOUT_S, show_default=True, help="Seconds."),
+    click.option("--memory", type=click.IntRange(min=0), default=MEMORY_MIB, show_default=True, help=MEMORY_HELP),
     click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Local processes."),
     click.option("--scheduler", default="", help="Dask scheduler (tcp://...) whose workers do the rounds."),
 )
@@ -73,7 +76,7 @@ def fuzz(**chosen: Any) -> int:
     Writes fuzz.json and a case file for each kind of finding below --out. Exit 1 for a difference or a fault,
     3 if the selector or the scheduler does not start.
     """
-    policy, spec = load_policy(chosen["against"]), SelectorSpec(chosen["selector"], chosen["timeout"])
+    policy, spec = load_policy(chosen["against"]), SelectorSpec(chosen["selector"], chosen["timeout"], chosen["memory"])
     if chosen["functions"] and not chosen["capture"]:
         raise click.UsageError("--functions needs --capture")
     if chosen["mutants"]:

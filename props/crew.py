@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import importlib
 import multiprocessing
+import os
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -97,7 +99,8 @@ class _Local:
 
     def _fresh(self) -> ProcessPoolExecutor:
         # Spawned, not forked: the caller may have threads and open selectors.
-        return ProcessPoolExecutor(self._workers, mp_context=multiprocessing.get_context("spawn"))
+        spawning = multiprocessing.get_context("spawn")
+        return ProcessPoolExecutor(self._workers, mp_context=spawning, initializer=_end_with_parent)
 
     def width(self) -> int:
         return self._workers
@@ -118,6 +121,18 @@ class _Local:
 
     def close(self) -> None:
         self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _end_with_parent() -> None:
+    """End this worker when the process that started it is killed; it would wait for its next shard for ever."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None, "runs in a worker"
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)  # with whatever is under way: nobody waits for it
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 class DaskPool:

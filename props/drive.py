@@ -15,6 +15,7 @@ import numpy as np
 from foldproof.impl.errors import FoldproofError
 from foldproof.impl.external.answers import Fault, Selector
 from foldproof.impl.external.cabi import AbiSelector
+from foldproof.impl.external.child import MEMORY_MIB
 from foldproof.impl.external.process import ProcessSelector
 from foldproof.impl.external.records import ABSENT, Encoded, Records, encode, encode_family
 from foldproof.impl.external.wire import kernels_text
@@ -28,10 +29,13 @@ ASKING = threading.Lock()
 
 
 class SelectorSpec(msgspec.Struct, frozen=True):
-    """How to start a selector: what `--selector` says, and how long it may take for an answer, in seconds."""
+    """How to start a selector: what `--selector` says, how long it may take for an answer, in seconds, and how much
+    data memory it gets, in MiB (0 for any).
+    """
 
     text: str
     timeout_s: float = TIMEOUT_S
+    memory_mib: int = MEMORY_MIB
 
     @property
     def is_library(self) -> bool:
@@ -52,8 +56,8 @@ class SelectorSpec(msgspec.Struct, frozen=True):
     def open(self) -> ProcessSelector | AbiSelector:
         """The selector, to be entered; entering it raises `SelectorError` if it does not start."""
         if self.is_library:
-            return AbiSelector(self.command[0], timeout_s=self.timeout_s)
-        return ProcessSelector(self.command, timeout_s=self.timeout_s)
+            return AbiSelector(self.command[0], timeout_s=self.timeout_s, memory_mib=self.memory_mib)
+        return ProcessSelector(self.command, timeout_s=self.timeout_s, memory_mib=self.memory_mib)
 
 
 class Driver(Protocol):

@@ -26,6 +26,7 @@ from foldproof.impl.external.answers import (
     knows,
 )
 from foldproof.impl.external.channel import JOB, Channel, Halt, Results, no_results
+from foldproof.impl.external.child import MEMORY_MIB
 from foldproof.impl.external.decision import FAULTY, Decided, Decision
 from foldproof.impl.external.ending import GRACE_S, end_politely
 from foldproof.impl.external.records import Encoded, Records, encode
@@ -57,11 +58,13 @@ class AbiSelector:
         timeout_s: float = TIMEOUT_S,
         start_s: float = START_S,
         max_faults: int = MAX_FAULTS,
+        memory_mib: int = MEMORY_MIB,
     ) -> None:
         self.library = Path(library).resolve()
         self.timeout_s = timeout_s
         self.start_s = start_s
         self.max_faults = max_faults
+        self.memory_mib = memory_mib
         self.faults: list[Fault] = []
         self.name = ""
         self.kinds: frozenset[Kind] = frozenset()
@@ -132,7 +135,7 @@ class AbiSelector:
     def _opened(self) -> Channel:
         if self._channel is None:
             self._loaded.clear()
-            self._channel = Channel(self.library, self.timeout_s, self.start_s)
+            self._channel = Channel(self.library, self.timeout_s, self.start_s, self.memory_mib)
         return self._channel
 
     def _slot_of(self, capture_id: Hashable) -> int:

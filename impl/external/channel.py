@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from foldproof.impl.errors import FoldproofError, one_line
 from foldproof.impl.external.answers import FaultKind, SelectorError
-from foldproof.impl.external.child import Child
+from foldproof.impl.external.child import MEMORY_MIB, Child
 from foldproof.impl.external.records import KINDS, UNWRITTEN, Encoded, Records
 from foldproof.impl.launch import Kind
 from numpy.typing import NDArray
@@ -46,7 +46,7 @@ class Halt(msgspec.Struct, frozen=True):
 class Channel:
     """A running worker with its library loaded. `picks` and `passes` are views of the last request's results."""
 
-    def __init__(self, library: Path, timeout_s: float, start_s: float) -> None:
+    def __init__(self, library: Path, timeout_s: float, start_s: float, memory_mib: int = MEMORY_MIB) -> None:
         """Start it. Raises `SelectorError` if the library is no selector or does not load."""
         self.timeout_s = timeout_s
         descriptor = os.memfd_create("foldproof-selector")
@@ -56,7 +56,7 @@ class Channel:
             # -I and -S: nothing of the user's environment, and a start in a few hundredths of a second.
             worker = str(Path(__file__).with_name("worker.py"))
             command = (sys.executable, "-I", "-S", "-B", worker, str(library), str(descriptor), str(MEMORY_BYTES))
-            self.child = Child(command, pass_fds=(descriptor,))
+            self.child = Child(command, pass_fds=(descriptor,), memory_mib=memory_mib)
         finally:
             os.close(descriptor)
         self._bytes = np.frombuffer(self._memory, np.uint8)

@@ -1,7 +1,7 @@
 """One process of a selector under test, in a process group of its own; nothing that it starts outlives it.
 
 Linux only: it is watched through a pidfd, and descendants that left the group are found in /proc by a token in
-their environment.
+their environment. If this process is killed, its guard ends them (`guarding`).
 
 Longer than 250 lines because one process has one life, from its start to its last descendant, and one state.
 """
@@ -12,16 +12,16 @@ import contextlib
 import fcntl
 import os
 import resource
-import secrets
 import select
 import signal
 import subprocess
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 from foldproof.impl.errors import one_line
 from foldproof.impl.external.answers import SelectorError
+from foldproof.impl.external.guard import kill_all, marked
+from foldproof.impl.external.guarding import TOKEN, fresh_token
 
 PIPE_BYTES = 1 << 20
 READ_BYTES = 1 << 18
@@ -30,7 +30,8 @@ KILL_S = 2.0
 END_S = 1.0
 STDERR_FREE = 1 << 20
 STDERR_PER_ANSWER = 4096
-TOKEN = "FOLDPROOF_SELECTOR_RUN"  # noqa: S105  # no secret: the name of a variable that marks descendants
+MEMORY_MIB = 4096
+"""The most data memory that a selector gets, in MiB, where nothing else is said."""
 
 
 class Child:
@@ -39,11 +40,14 @@ class Child:
     `stdin`, `stdout` and `stderr` are descriptors, -1 once closed. `stderr_seen` counts bytes since `pardon`.
     """
 
-    def __init__(self, command: Sequence[str], pass_fds: Sequence[int] = ()) -> None:
-        """Start the command. Raises `SelectorError` if the system cannot."""
-        self._token = secrets.token_hex(8)
-        environment = os.environ | {TOKEN: self._token}
+    def __init__(self, command: Sequence[str], pass_fds: Sequence[int] = (), memory_mib: int = MEMORY_MIB) -> None:
+        """Start the command; it and each process that it starts get `memory_mib` MiB of data memory, 0 for any.
+
+        Raises `SelectorError` if the system cannot start it.
+        """
         try:
+            self._token = fresh_token()
+            environment = os.environ | {TOKEN: self._token}
             # No context manager: `end` and `kill` are what ends it, in the order that a process group needs.
             self._process = subprocess.Popen(  # noqa: S603  # running the user's command is what this is for
                 list(command),
@@ -71,6 +75,8 @@ class Child:
         self._pidfd = _watched(process)
         with contextlib.suppress(OSError):  # a core file a crash would slow a campaign and fill a disk
             resource.prlimit(self.pid, resource.RLIMIT_CORE, (0, 0))
+        if memory_mib:
+            _limit_data(self.pid, memory_mib << 20)
         for end in (self.stdin, self.stdout, self.stderr):
             os.set_blocking(end, False)
         for end in (self.stdin, self.stdout):
@@ -211,9 +217,7 @@ class Child:
             os.killpg(self.pid, signal.SIGKILL)
         deadline = time.monotonic() + KILL_S
         while (others := self.descendants()) and time.monotonic() < deadline:
-            for pid in others:
-                with contextlib.suppress(OSError):
-                    os.kill(pid, signal.SIGKILL)
+            kill_all(others)
             time.sleep(0.001)
         self._process.wait()
         self.stdin, self.stdout, self.stderr = (self._close(fd) for fd in (self.stdin, self.stdout, self.stderr))
@@ -222,8 +226,7 @@ class Child:
 
     def descendants(self) -> list[int]:
         """The processes alive that it started, or that those started."""
-        mark = f"{TOKEN}={self._token}".encode()
-        return [pid for pid in _pids() if pid != self.pid and _is_marked(pid, mark)]
+        return [pid for pid in marked(f"{TOKEN}={self._token}".encode()) if pid != self.pid]
 
     def _close(self, fd: int) -> int:
         """Close one of the process's pipes; -1, its new number."""
@@ -244,16 +247,13 @@ def _watched(process: subprocess.Popen[bytes]) -> int:
         raise SelectorError(why, fix="run on Linux 5.3 or newer, outside a sandbox that forbids pidfd_open") from None
 
 
-def _pids() -> list[int]:
-    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+def _limit_data(pid: int, most: int) -> None:
+    """Bound the memory that a process can write to and shares with nobody: what a leak fills.
 
-
-def _is_marked(pid: int, mark: bytes) -> bool:
-    """Whether a process runs with the mark. A zombie's environment is empty, so it does not count."""
-    try:
-        return mark in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-    except OSError:
-        return False
+    Not its addresses: run times reserve many times what they use. Where the limit of this process is lower, that stays.
+    """
+    with contextlib.suppress(OSError, ValueError):
+        resource.prlimit(pid, resource.RLIMIT_DATA, (most, most))
 
 
 def _signal(number: int) -> str:

@@ -14,7 +14,7 @@ import msgspec
 from foldproof.impl.capture import Capture
 from foldproof.impl.errors import one_line
 from foldproof.impl.external.answers import Answer, Fault, FaultKind, SelectorError, Unasked, knows
-from foldproof.impl.external.child import Child
+from foldproof.impl.external.child import MEMORY_MIB, Child
 from foldproof.impl.external.ending import GRACE_S, end_politely
 from foldproof.impl.external.talk import Question, Stop, Talk, WiresOf, greeting
 from foldproof.impl.external.wire import Hello, capture_message, kernels_text, launch_text, wire_launch
@@ -42,10 +42,11 @@ class ProcessSelector:
 
     `timeout_s` is how long it may keep all launches under way without one more answer, `start_s` how long it may
     take to greet. After `max_faults` faults within one `ask` the rest of the launches are not asked. A process that
-    was given `recycle_bytes` of captures is replaced, so that a selector that keeps them all stays small.
+    was given `recycle_bytes` of captures is replaced, so that a selector that keeps them all stays small. It gets
+    `memory_mib` MiB of data memory, 0 for any.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (one limit a keyword)
         self,
         command: Sequence[str],
         *,
@@ -53,12 +54,14 @@ class ProcessSelector:
         start_s: float = START_S,
         max_faults: int = MAX_FAULTS,
         recycle_bytes: int = RECYCLE_BYTES,
+        memory_mib: int = MEMORY_MIB,
     ) -> None:
         self.command = tuple(command)
         self.timeout_s = timeout_s
         self.start_s = start_s
         self.max_faults = max_faults
         self.recycle_bytes = recycle_bytes
+        self.memory_mib = memory_mib
         self.faults: list[Fault] = []
         self._hello: Hello | None = None
         self._talk: Talk | None = None
@@ -145,7 +148,7 @@ class ProcessSelector:
     def _start(self) -> Stop | None:
         """A fresh process that has greeted; else why there is none."""
         self._kill()
-        child = Child(self.command)
+        child = Child(self.command, memory_mib=self.memory_mib)
         try:
             hello = greeting(child, self.start_s)
             if isinstance(hello, Hello):

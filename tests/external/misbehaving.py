@@ -43,6 +43,27 @@ def sleeper() -> None:
     NOTE.write_text(str(subprocess.Popen(command, start_new_session=True).pid))
 
 
+def stops(_: int = 0) -> None:
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def leaks(number: int) -> None:
+    """Fills a quarter of a GiB, which any machine has, and answers."""
+    kept = [b"x" * (1 << 20) for _ in range(256)]
+    pick(number, len(kept) - 256)
+
+
+def breeds(_: int) -> None:
+    """Each process starts two in sessions of their own and goes on; four generations deep."""
+    breed = "import os, sys, time\nn = int(sys.argv[1])\nif n > 0:\n  for _ in '12':\n    if not os.fork():\n"
+    breed += (
+        "      os.setsid(); n -= 1; os.execv(sys.executable, [sys.executable, '-I', '-S', '-c', sys.argv[2], str(n), "
+    )
+    breed += "sys.argv[2]])\ntime.sleep(600)"
+    subprocess.Popen([sys.executable, "-I", "-S", "-c", breed, "4", breed], start_new_session=True)
+    forever()
+
+
 def exits(_: int) -> None:
     os.write(2, b"last words")
     os._exit(0)
@@ -79,6 +100,9 @@ ON_666: dict[str, Callable[[int], None]] = {
     "segfault": lambda _: os.kill(os.getpid(), signal.SIGSEGV),
     "exit": exits,
     "hang": forever,
+    "stops": stops,
+    "leaks": leaks,
+    "breeds": breeds,
     "garbage": then(lambda _: say(b"hello world\n"), pick),
     "garbage-after": then(pick, lambda _: say(b"and then some\n")),
     "segfault-after": then(pick, lambda _: os.abort()),
@@ -97,6 +121,7 @@ ON_666: dict[str, Callable[[int], None]] = {
     "fork": forks,
 }
 AT_END: dict[str, Callable[[], None]] = {
+    "stops-at-end": stops,
     "ignores-sigterm": forever,
     "ignores-end": forever,
     "bad-end": lambda: sys.exit(7),

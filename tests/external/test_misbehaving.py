@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 from foldproof.impl import Arg, Kind, Launch, capture_from, launch_from
+from foldproof.impl.external import guarding
 from foldproof.impl.external.answers import Fault, FaultKind, Reply, SelectorError, Unasked
+from foldproof.impl.external.guard import marked
+from foldproof.impl.external.guarding import TOKEN
 from foldproof.impl.external.process import ProcessSelector
 from foldproof.impl.strictjson import parse
 
@@ -45,6 +48,7 @@ def _bounded() -> Iterator[None]:
         ("exit", FaultKind.CRASH),
         ("close-stdout", FaultKind.CRASH),
         ("hang", FaultKind.TIMEOUT),
+        ("stops", FaultKind.TIMEOUT),
         ("garbage", FaultKind.GARBAGE),
         ("garbage-after", FaultKind.GARBAGE),
         ("segfault-after", FaultKind.CRASH),
@@ -179,7 +183,7 @@ def test_kinds_that_the_selector_does_not_know_are_not_sent() -> None:
     assert isinstance(answers[2], Reply)
 
 
-@pytest.mark.parametrize("mode", ["ignores-sigterm", "ignores-end"])
+@pytest.mark.parametrize("mode", ["ignores-sigterm", "ignores-end", "stops-at-end"])
 def test_one_that_does_not_end_is_killed_and_told(mode: str) -> None:
     with selector(mode) as under_test:
         under_test.ask("c", CAPTURE, [launch(1)])
@@ -210,3 +214,22 @@ def test_a_forked_process_that_holds_the_pipes_neither_hangs_nor_survives(tmp_pa
     assert isinstance(fault, Fault)
     assert (fault.kind, "exited with 3" in fault.detail) == (FaultKind.CRASH, True)
     assert not alive(int(note.read_text()))
+
+
+def test_a_selector_that_takes_too_much_memory_breaks_at_the_launch_that_made_it() -> None:
+    with selector("leaks", memory_mib=128, max_faults=1) as under_test:
+        first, fault = under_test.ask("c", CAPTURE, [launch(1), launch(666)])
+    assert isinstance(first, Reply)
+    assert isinstance(fault, Fault)
+    assert (fault.kind, "MemoryError" in fault.stderr) == (FaultKind.CRASH, True)
+    with selector("leaks", memory_mib=0) as under_test:
+        assert isinstance(under_test.ask("c", CAPTURE, [launch(666)])[0], Reply)
+
+
+def test_processes_that_start_others_in_sessions_of_their_own_all_end() -> None:
+    with selector("breeds", max_faults=1) as under_test:
+        (fault,) = under_test.ask("c", CAPTURE, [launch(666)])
+        started = under_test._talk  # noqa: SLF001
+    assert isinstance(fault, Fault)
+    assert (fault.kind, started) == (FaultKind.TIMEOUT, None)
+    assert marked(f"{TOKEN}={guarding.fresh_token().split('.')[0]}.".encode()) == []
