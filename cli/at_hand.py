@@ -6,7 +6,7 @@ are those of the runs in the evidence, and what is no longer where a run found i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,15 +20,17 @@ from foldproof.cli.digests import (
     selector_files,
 )
 from foldproof.cli.stages import Subject
-from foldproof.impl.capture import capture_file
+from foldproof.impl.capture import Capture, capture_file
 from foldproof.impl.errors import FoldproofError
-from foldproof.impl.launch import load_launches
+from foldproof.impl.launch import Launch, load_launches
 from foldproof.impl.policy import ZOO, Policy, load_policy
 from foldproof.props.derive import derive
 from foldproof.reports.events import CampaignRan, CaptureSeen, LaunchesExamined, PolicySeen, RunStarted, SelectorSeen
 from foldproof.reports.evidence import BUNDLED, AtHand
 from foldproof.reports.obligations import CaptureTable, Config, FuzzTable, PolicyTable
 from foldproof.reports.store import Stored
+
+Launches = Callable[[Capture], tuple[Launch, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +64,9 @@ def of_config(config: Config, base: Path) -> Scene:
     at_hand = AtHand(policies=policy_digests(policy), named={policy.name: config.policy.name})
     for table in config.capture:
         launches = Path(_below(base, table.launches)) if table.launches else None
-        path = capture_path(table.path)
-        at_hand = _with_capture(at_hand, table.path, path if table.path == "bundled" else base / path, launches)
+        path = capture_path(table.path) if table.path == "bundled" else base / table.path
+        wanted = _launches(table.path, path, launches) if config.bits else None
+        at_hand = _with_capture(at_hand, table.path, path, wanted)
     if config.fuzz:
         at_hand = replace(at_hand, selectors={config.fuzz.selector: selector_files(config.fuzz.selector, base)})
     captures = tuple(msgspec.structs.replace(t, path=_called(t.path)) for t in config.capture)
@@ -79,19 +82,24 @@ def _below(base: Path, path: str) -> str:
     return path if Path(path).is_absolute() else str(base / path)
 
 
-def _with_capture(at_hand: AtHand, name: str, path: Path, launches: Path | None) -> AtHand:
+def _with_capture(at_hand: AtHand, name: str, path: Path, pairs_from: Launches | None = None) -> AtHand:
+    """With the capture at `path`; with its interchangeable pairs, which take seconds, where launches are given."""
     capture, digests = identified(path)
-    recorded = capture_file(path).parent / "launches.json"
-    if launches is None and name in ("bundled", BUNDLED):
-        launches = recorded
-    decided = load_launches(launches) if launches else tuple(d.launch for d in derive(capture))
-    pairs = interchangeable(capture, decided)
+    sha256 = digests.aot_sha256
+    pairs = {} if pairs_from is None else {sha256: interchangeable(capture, pairs_from(capture))}
     return replace(
         at_hand,
-        captures={**at_hand.captures, digests.aot_sha256: digests.cubins},
-        pairs={**at_hand.pairs, digests.aot_sha256: pairs},
-        names={**at_hand.names, digests.aot_sha256: _called(name)},
+        captures={**at_hand.captures, sha256: digests.cubins},
+        pairs={**at_hand.pairs, **pairs},
+        names={**at_hand.names, sha256: _called(name)},
     )
+
+
+def _launches(name: str, path: Path, stated: Path | None) -> Launches:
+    """The launches of a capture: those of the file, of a bundled capture the recorded ones, else derived."""
+    recorded = capture_file(path).parent / "launches.json"
+    file = stated or (recorded if name == "bundled" else None)
+    return lambda capture: load_launches(file) if file else tuple(d.launch for d in derive(capture))
 
 
 def of_evidence(stored: Sequence[Stored]) -> Scene:
@@ -138,6 +146,6 @@ def _policy_now(seen: PolicySeen, events: Sequence[object]) -> str:
 def _capture_now(at_hand: AtHand, seen: CaptureSeen) -> AtHand:
     path = capture_path(seen.name)
     if path.exists():
-        return _with_capture(at_hand, seen.name, path, None)
+        return _with_capture(at_hand, seen.name, path)
     captures = {**at_hand.captures, seen.sha256: seen.cubins}
     return replace(at_hand, captures=captures, names={**at_hand.names, seen.sha256: seen.name})
