@@ -7,10 +7,13 @@ from collections.abc import Iterable
 
 import msgspec
 from foldproof.impl.capture import INT_TYPES
+from foldproof.impl.errors import InvalidLaunch
 from foldproof.impl.launch import INT_KINDS, Arg, Kind, Launch
 from foldproof.impl.rules import RANGE32_BYTES
 from foldproof.release.launches import Counted
 
+MOST_CLASSES = 100_000
+"""Launch classes that are kept at once; a day's trace of an engine has some hundreds."""
 _ENDS = sorted({end for low, high in INT_TYPES.values() for end in (low, high + 1)})
 
 
@@ -30,11 +33,17 @@ def _arg_key(arg: Arg) -> tuple[object, ...]:
 
 
 def grouped(launches: Iterable[Counted]) -> list[Counted]:
-    """One launch a class, the first of it, with the counts added up; in the order of their first appearance."""
+    """One launch a class, the first of it, with the counts added up; in the order of their first appearance.
+
+    Raises `InvalidLaunch` for more classes than fit a GB.
+    """
     first: dict[tuple[object, ...], Counted] = {}
     counts: dict[tuple[object, ...], int] = {}
     for one in launches:
         key = class_key(one.launch)
         first.setdefault(key, one)
+        if len(first) > MOST_CLASSES:
+            why = f"holds more than {MOST_CLASSES} launch classes"
+            raise InvalidLaunch(why, where=one.place, fix="split it, or check that these are launches of one engine")
         counts[key] = counts.get(key, 0) + one.count
     return [msgspec.structs.replace(one, count=counts[key]) for key, one in first.items()]

@@ -112,7 +112,10 @@ def coverage(  # noqa: PLR0913 (the whole of what is asked)
     work = [pair for fn, found in gaps.items() for pair in work_list(families[fn], found, policy, strict)]
     work += [(need, 0) for reach in reachable for need in reach.needed()]
     served = {(row.fn, row.pick) for row in classes}
-    functions = [_function_row(family, [r for r in classes if r.fn == fn], served) for fn, family in families.items()]
+    rows_of: dict[str, list[ClassRow]] = {}
+    for row in classes:
+        rows_of.setdefault(row.fn, []).append(row)
+    functions = [_function_row(family, rows_of[fn], served) for fn, family in families.items()]
     ends = Counter(row.ends for row in classes)
     unserved = ends["missing"] + ends["ambiguous"] + (ends["fallback"] if strict else 0)
     return CoverageResult(

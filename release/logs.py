@@ -31,6 +31,8 @@ MISSING = r"no captured Triton variant of (?P<fn>\S+) for this launch:"
 MOST_LINE = 1 << 20
 MOST_ARGS = 1024
 """Lines of one dump that are kept; more than a kernel can have, so a longer dump cannot be read."""
+MOST_EVENTS = 100_000
+"""Different fallbacks, launch classes that miss, and unread dumps that are kept; an engine has some hundreds."""
 OPTIONS = ("num_warps", "num_stages", "arch", "enable_fp_fusion")
 _ITEM = re.compile(r"(?:^|\s)(?P<what>arg|const|option) (?P<name>\S+?)\s*[:=]\s*(?P<value>\S.*)$")
 _BARE = re.compile(r"^\s+(?P<name>[A-Za-z_$][\w$]*)\s*[:=]\s*(?P<value>\S.*)$")
@@ -80,8 +82,11 @@ class Reader:
     _open_at: int = 0
 
     def take(self, line: str) -> None:
-        """The next line."""
+        """The next line. Raises `FoldproofError` for a log of more different events than fit a GB."""
         self.lines += 1
+        if len(self._fallbacks) + len(self._misses) + len(self._unread) > MOST_EVENTS:
+            why = f"holds more than {MOST_EVENTS} different fallbacks and misses"
+            raise FoldproofError(why, where=f"the log, line {self.lines}", fix="cut the log, or check the patterns")
         if self._open is not None:
             if self._continues(line.rstrip()):
                 return

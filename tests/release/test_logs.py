@@ -7,11 +7,13 @@ from pathlib import Path
 from time import monotonic
 
 import pytest
-from foldproof.impl import FoldproofError, Selection, decide, load_policy
+from foldproof.impl import FoldproofError, InvalidLaunch, Launch, Selection, decide, load_policy
 from foldproof.impl.select import fallback_line, miss_text
 from foldproof.props.generate import make_case, seeded
-from foldproof.release.classes import class_key
+from foldproof.release import classes, logs
+from foldproof.release.classes import class_key, grouped
 from foldproof.release.coverage import coverage
+from foldproof.release.launches import Counted
 from foldproof.release.logs import (
     FALLBACK,
     MISSING,
@@ -113,6 +115,15 @@ def test_a_dump_that_no_kernel_can_have_is_not_kept() -> None:
             reader.take(line)
         assert len(str(reader)) < 300 * MOST_ARGS
         assert (reader.events().misses, len(reader.events().unread)) == ((), 1)
+
+
+def test_a_log_and_launches_without_end_are_an_error_and_not_all_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logs, "MOST_EVENTS", 50)
+    monkeypatch.setattr(classes, "MOST_CLASSES", 50)
+    with pytest.raises(FoldproofError, match="line 52: holds more than 50 different"):
+        read_log(fallback_line("k", f"hash{n}", ("N",)) for n in range(60))
+    with pytest.raises(InvalidLaunch, match="line 50: holds more than 50 launch classes"):
+        grouped(Counted(Launch(f"k{n}", ()), 1, f"line {n}") for n in range(60))
 
 
 def test_long_lines_take_no_longer_than_their_length() -> None:
