@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -16,7 +17,8 @@ from foldproof.cli.digests import policy_digest, policy_seen, selector_files, se
 from foldproof.cli.examples import answered
 from foldproof.cli.fuzz import EXIT_FOUND, EXIT_NOT_RUN, MEMORY_HELP
 from foldproof.cli.recording import started
-from foldproof.cli.ui import say, show_table, steps
+from foldproof.cli.resuming import forget, known, shard_keeper, shards_folder
+from foldproof.cli.ui import Steps, say, show_table, steps
 from foldproof.impl.cases import case_to
 from foldproof.impl.external.answers import SelectorError
 from foldproof.impl.external.child import MEMORY_MIB
@@ -24,7 +26,7 @@ from foldproof.impl.policy import load_policy
 from foldproof.props.crew import NotRun
 from foldproof.props.drive import TIMEOUT_S, SelectorSpec
 from foldproof.props.exhaust_external import SHARD_DECISIONS, Exhausted, Run, run_all
-from foldproof.props.tally import Finding, pick_text
+from foldproof.props.tally import Finding, Tally, pick_text
 from foldproof.props.universe import Universe
 from foldproof.reports.events import CampaignRan
 from foldproof.reports.recorder import Recorder, recording
@@ -33,7 +35,10 @@ SCHEMA_VERSION = 1
 
 
 class ExhaustRecord(msgspec.Struct, frozen=True):
-    """`exhaust.json`: the universe, how many cases were decided and how they ended, and what differed."""
+    """`exhaust.json`: the universe, how many cases were decided and how they ended, and what differed.
+
+    Of the decisions, `resumed` were made by runs of the same universe that were stopped; seconds and rate are without.
+    """
 
     schema_version: int
     tool: str
@@ -48,6 +53,7 @@ class ExhaustRecord(msgspec.Struct, frozen=True):
     captures: int
     launches: int
     decisions: int
+    resumed: int
     outcomes: dict[str, int]
     disagreements: int
     kinds: dict[str, int]
@@ -93,14 +99,20 @@ def exhaust(**chosen: Any) -> int:
         with recording(chosen["out"], started("exhaust", _command(chosen))) as to:
             to.emit(policy_seen(policy))
             to.emit(seen)
+            folder = shards_folder(chosen["out"], run, selector.name)
+            before = known(folder, run)
+            resumed = sum(one.tally.decisions for one in before)
+            if resumed:
+                say(f"{resumed:,} of {universe.decisions:,} decisions were made by a run that was stopped: {folder}")
             with steps() as shown:
                 shown.step("exhaust", universe.decisions)
-                done = run_all(run, lambda tally: shown.at(tally.decisions, f"{tally.disagreements:,} disagreements"))
+                done = run_all(run, _ticker(shown, began, resumed), before, shard_keeper(folder))
                 shown.close()
-            record, files = _record(run, done, chosen, perf_counter() - began)
+            record, files = _record(run, done, chosen, perf_counter() - began, resumed)
             record = _emit(to, record, done, run, files)
             to.render({"exhaust.json": msgspec.json.format(msgspec.json.encode(record)) + b"\n"})
             to.exit_code = record.exit_code
+        forget(folder)
     except (SelectorError, NotRun) as problem:
         click.echo(f"foldproof: {problem.code}: {problem}", err=True)
         return EXIT_NOT_RUN
@@ -108,8 +120,17 @@ def exhaust(**chosen: Any) -> int:
     return record.exit_code
 
 
+def _ticker(shown: Steps, began: float, resumed: int) -> Callable[[Tally], None]:
+    def tick(tally: Tally) -> None:
+        rate = (tally.decisions - resumed) / max(perf_counter() - began, 1e-9)
+        said = f"{tally.decisions:,} decisions, {rate:,.0f}/s, {tally.disagreements:,} disagreements"
+        shown.at(tally.decisions, said)
+
+    return tick
+
+
 def _record(
-    run: Run, done: Exhausted, chosen: dict[str, Any], seconds: float
+    run: Run, done: Exhausted, chosen: dict[str, Any], seconds: float, resumed: int
 ) -> tuple[ExhaustRecord, dict[str, bytes]]:
     tally = done.tally
     files = {f"cases/exhaust-{n}.json": _case_bytes(found, run) for n, found in enumerate(tally.findings)}
@@ -126,6 +147,7 @@ def _record(
         captures=tally.captures,
         launches=run.universe.launch_count,
         decisions=tally.decisions,
+        resumed=resumed,
         outcomes=dict(tally.outcomes),
         disagreements=tally.disagreements,
         kinds=kinds,
@@ -135,7 +157,7 @@ def _record(
         exit_code=EXIT_FOUND if wrong else 0,
         workers=run.workers,
         seconds=seconds,
-        rate=tally.decisions / seconds,
+        rate=(tally.decisions - resumed) / seconds,
     )
     return record, files
 
@@ -201,7 +223,9 @@ def _show(record: ExhaustRecord, done: Exhausted, chosen: dict[str, Any]) -> Non
         say(f"\n{found}", style="red")
         words = ["foldproof", "fuzz", "--selector", chosen["selector"], "--against", chosen["against"]]
         say(f"  {shlex.join([*words, '--replay', str(chosen['out'] / file)])}")
-    said = f"{record.decisions:,} decisions in {record.seconds:.1f} s ({record.rate:,.0f}/s, {record.workers} workers)"
+    said = f"{record.decisions:,} decisions"
+    said += f", {record.resumed:,} of them of a stopped run; the rest" * bool(record.resumed)
+    said += f" in {record.seconds:.1f} s ({record.rate:,.0f}/s, {record.workers} workers)"
     good = f"{said}: every one as {record.policy} decides"
     bad = f"{said}: {record.disagreements:,} otherwise than {record.policy} decides"
     say(bad if record.exit_code else good, style="bold red" if record.exit_code else "bold green")

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import atexit
 import itertools
-from collections.abc import Callable, Iterable
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache, reduce
+from operator import add
 
 import msgspec
 import numpy as np
@@ -125,19 +126,38 @@ class Run(msgspec.Struct, frozen=True):
     scheduler: str = ""
 
 
-def run_all(run: Run, tick: Callable[[Tally], None] = lambda _: None) -> Exhausted:
-    """Every case of the universe. Raises `SelectorError` or `NotRun` where something does not start."""
+def run_all(
+    run: Run,
+    tick: Callable[[Tally], None] = lambda _: None,
+    known: Sequence[Exhausted] = (),
+    keep: Callable[[Exhausted], None] = lambda _: None,
+) -> Exhausted:
+    """Every case of the universe; what is `known` of it is not decided again, and each shard done is told to `keep`.
+
+    Raises `SelectorError` or `NotRun` where something does not start, and what `keep` raises.
+    """
     wanted = max(run.workers, -(-run.universe.decisions // SHARD_DECISIONS))
     ranges = run.universe.shards(min(wanted, run.universe.captures))
-    shards = (Shard(run.spec, run.policy, run.universe, start, stop, run.keep) for start, stop in ranges)
-    total: Exhausted | None = None
+    total = reduce(add, known) if known else None
+    left = [part for each in ranges for part in _without(each, total.tally.ranges if total else ())]
+    shards = (Shard(run.spec, run.policy, run.universe, start, stop, run.keep) for start, stop in left)
     for _, done in in_order(run_shard, shards, workers=run.workers, scheduler=run.scheduler):
-        total = (
-            done if total is None else Exhausted(total.tally + done.tally, (total.faults + done.faults)[:KEPT_FAULTS])
-        )
+        keep(done)
+        total = done if total is None else total + done
         tick(total.tally)
     assert total is not None, "a universe has at least one capture"
     return Exhausted(total.tally, (*total.faults, *_let_go(run.spec))[:KEPT_FAULTS])
+
+
+def _without(each: tuple[int, int], known: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """What is left of a range without those that are known, which are in order and do not overlap."""
+    start, stop = each
+    for first, last in known:
+        if start < min(first, stop):
+            yield start, min(first, stop)
+        start = max(start, last)
+    if start < stop:
+        yield start, stop
 
 
 def _let_go(spec: SelectorSpec) -> list[Fault]:

@@ -25,6 +25,8 @@ BATCH = 8
 """Rounds in one batch: enough to fill a call, few enough to see a fault within milliseconds."""
 MOST_KINDS = 12
 """Kinds of finding of which an example is kept."""
+STRAY_KEPT = 100
+"""Faults without a launch that are kept: a selector that never stops making them fills no memory."""
 
 
 class Raw(msgspec.Struct, frozen=True):
@@ -58,6 +60,7 @@ class Part:
     cells: Mapping[Cell, tuple[int, int]] = field(default_factory=dict)
     """The round and place that visited each cell first."""
     stray: tuple[Fault, ...] = ()
+    """The first faults that belong to no launch."""
 
     def __add__(self, other: Part) -> Part:
         first = dict(self.first)
@@ -76,7 +79,7 @@ class Part:
             Counter(self.kinds) + Counter(other.kinds),
             dict(sorted(first.items(), key=lambda pair: pair[1].order)[:MOST_KINDS]),
             cells,
-            self.stray + other.stray,
+            (self.stray + other.stray)[:STRAY_KEPT],
         )
 
     @property

@@ -25,6 +25,7 @@ START_S = 20.0
 MAX_FAULTS = 4
 SETTLE_S = 0.25
 RECYCLE_BYTES = 64 << 20
+MOST_KEPT = 100
 
 
 class Batch(msgspec.Struct, frozen=True):
@@ -143,7 +144,11 @@ class ProcessSelector:
             return
         fault = end_politely(talk.child, GRACE_S)
         if fault is not None:
-            self.faults.append(fault)
+            self._note(fault)
+
+    def _note(self, fault: Fault) -> None:
+        """Keep a fault that belongs to no launch, the first hundred: a campaign of hours must not fill memory."""
+        self.faults += [fault][: max(0, MOST_KEPT - len(self.faults))]
 
     def _start(self) -> Stop | None:
         """A fresh process that has greeted; else why there is none."""
@@ -188,7 +193,7 @@ class ProcessSelector:
         while todo and faults < self.max_faults and (stop := exchange(todo)) is not None:
             faults += 1
             if stop.stray:
-                self.faults.append(Fault(stop.kind, stop.detail, stderr=stop.stderr))
+                self._note(Fault(stop.kind, stop.detail, stderr=stop.stderr))
             else:
                 place, stop, reproduced = culprit(stop, todo, answers, exchange)
                 answers[place] = fault_of(stop, place, reproduced=reproduced)
@@ -206,7 +211,7 @@ class ProcessSelector:
         elif self._talk is not None and self._talk.child.status is not None:
             child = self._talk.child
             said = f"{child.ending()} after its last answer"
-            self.faults.append(Fault(FaultKind.CRASH, said, self._asked_last(), child.stderr_tail, reproduced=False))
+            self._note(Fault(FaultKind.CRASH, said, self._asked_last(), child.stderr_tail, reproduced=False))
             self._kill()
         if self._talk is None:
             stop = self._start()

@@ -142,3 +142,10 @@ def test_the_ending_names_the_signal_where_it_has_a_name() -> None:
         os.kill(process.pid, number)
         assert process.ending() == f"killed by signal {int(number)} ({name})"
         process.kill()
+
+
+def test_of_faults_without_end_the_first_hundred_are_kept() -> None:
+    with selector(HELLO + LAUNCHES + SAY % "n") as under_test:
+        for number in range(150):
+            under_test._note(Fault(FaultKind.CRASH, str(number)))  # noqa: SLF001
+    assert [fault.detail for fault in under_test.faults] == [str(number) for number in range(100)]
