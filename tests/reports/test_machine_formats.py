@@ -26,7 +26,7 @@ from foldproof.reports.events import TheoremJudged
 from foldproof.reports.render.annotations import SHOWN, annotations, code_quality, command
 from foldproof.reports.render.attestation import attestation
 from foldproof.reports.render.cases import cases
-from foldproof.reports.render.checks import checks
+from foldproof.reports.render.checks import checks, label
 from foldproof.reports.render.ctrf import ctrf
 from foldproof.reports.render.findings import findings
 from foldproof.reports.render.junit import junit
@@ -109,6 +109,13 @@ def worse(report: Report) -> Report:
     return replace(
         report, rows=(*report.rows, *rows), damaged=(Damage("records/\x1b[31mred\x00.json", "was ::error::"),)
     )
+
+
+def test_two_long_names_that_differ_at_their_end_stay_two() -> None:
+    names = [label("K" * 10_000 + end) for end in "ab"]
+    assert names[0] != names[1]
+    assert all(len(name) < 400 for name in names)
+    assert label("short\n") == "short\\n"
 
 
 # --- JUnit ---------------------------------------------------------------------------------------------------------
