@@ -15,6 +15,8 @@ from typing import Any
 from foldproof.impl.errors import one_line
 
 MOST_ROWS = 5_000
+FIRST_ROWS = 400
+"""A browser lays out so many at once; a reader who asks gets the rest."""
 MOST_BYTES = {"bytes": 1_000_000, "obligations": 600_000}
 """For one table, by its name."""
 PAGE_BYTES = 2_300_000

@@ -13,7 +13,7 @@ from typing import Any
 
 from foldproof.reports.limits import limits
 from foldproof.reports.render import grids, sections
-from foldproof.reports.render.grid import COMMAND, Budget, short, shown, tone
+from foldproof.reports.render.grid import COMMAND, FIRST_ROWS, Budget, short, shown, tone
 from foldproof.reports.tables import tables
 from foldproof.reports.view import EXIT_FAILS, EXIT_HOLDS, Report
 from jinja2 import DictLoader, Environment, StrictUndefined
@@ -33,7 +33,7 @@ def html(report: Report) -> str:
         loader=DictLoader(parts), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters |= {"shown": shown, "short": short, "tone": tone, "command": lambda text: shown(text, COMMAND)}
-    environment.globals |= {"zip": zip, "command_length": COMMAND}
+    environment.globals |= {"zip": zip, "command_length": COMMAND, "first_rows": FIRST_ROWS}
     style, script = Markup(parts["report.css"]), Markup(parts["report.js"])  # noqa: S704 (our own files)
     policy = _POLICY.format(style=_source(style), script=_source(script))
     page = environment.get_template("report.html.j2")

@@ -20,34 +20,43 @@
     keep(theme);
   });
 
-  // Filters: every word of the text must occur in a row, and its verdict be among the pressed chips.
+  // Filters: every word of the text must occur in a row, and its verdict be among the pressed chips. A long table
+  // starts with its first rows: laying out thousands takes a browser seconds.
   const clear = new Map();
+  const count = (number) => number.toLocaleString("en");
   for (const grid of document.querySelectorAll("[data-grid]")) {
     const input = grid.querySelector("input");
     if (!input) continue;
     const left = grid.querySelector("output");
+    const more = grid.querySelector("button.rest");
     const chips = [...grid.querySelectorAll("[data-word]")];
     const rows = [...grid.querySelectorAll("tbody > tr")];
     const kinds = rows.map((row) => row.dataset.w?.split("|") ?? []);
+    let limit = more ? Number(more.dataset.most) : Infinity;
     let texts = null;
     const read = (row) => {
       const full = [...row.querySelectorAll("[title]")].map((node) => node.title);
       return [row.textContent, ...full].join(" ").toLowerCase();
     };
     const apply = () => {
-      texts ??= rows.map(read);
       const pressed = chips.filter((chip) => chip.getAttribute("aria-pressed") === "true");
       const words = new Set(pressed.map((chip) => chip.dataset.word));
       const needles = input.value.toLowerCase().split(/\s+/).filter(Boolean);
-      let shown = 0;
+      if (needles.length) texts ??= rows.map(read);
+      let found = 0;
       rows.forEach((row, place) => {
         const asked = !words.size || kinds[place].some((word) => words.has(word));
         const fits = asked && needles.every((part) => texts[place].includes(part));
-        if (row.hidden === fits) row.hidden = !fits;
-        if (fits) shown += 1;
+        if (fits) found += 1;
+        const shown = fits && found <= limit;
+        if (row.hidden === shown) row.hidden = !shown;
       });
-      const all = rows.length.toLocaleString("en");
-      left.textContent = shown === rows.length ? `${all} rows` : `${shown.toLocaleString("en")} of ${all} rows`;
+      const all = count(rows.length);
+      left.textContent = found === rows.length ? `${all} rows` : `${count(found)} of ${all} rows`;
+      if (more) {
+        more.hidden = found <= limit;
+        more.textContent = `The first ${count(limit)} are shown. Show all ${count(found)}`;
+      }
     };
     input.addEventListener("input", apply);
     for (const chip of chips) {
@@ -56,11 +65,20 @@
         apply();
       });
     }
+    more?.addEventListener("click", () => {
+      const next = rows.find((row) => row.hidden);
+      limit = Infinity;
+      apply();
+      next.tabIndex = -1;
+      next.focus();
+    });
     clear.set(grid, () => {
       input.value = "";
       for (const chip of chips) chip.setAttribute("aria-pressed", "false");
+      limit = Infinity;
       apply();
     });
+    if (more) apply();
   }
 
   // Copying: the clipboard where the browser lets a file use it, else the selection.
