@@ -88,7 +88,7 @@ def test_a_difference_is_counted_over_the_classes_of_the_domain() -> None:
 
 
 def test_pairs_and_variants_of_others_are_not_counted() -> None:
-    others = (PairCount("A", "C", "finite", 10, 9), PairCount("B", "A", "finite", 10, 9))
+    others = tuple(PairCount(*names, "finite", 10, 9) for names in ("AC", "BA", "AA"))
     assert words(pairs=others)["finite"] == Verdict("owed", "not run")
     assert words((variant("A"), variant("B"), variant("C", unstable=1)))["finite"].word == "equal"
     assert words(pairs=(pair(), *others))["finite"].word == "equal"
