@@ -51,7 +51,7 @@ def group(env: Env, title: str) -> Iterator[None]:
     try:
         yield
     finally:
-        say(f"\n::{token}::")
+        say(f"::{token}::")
         say("::endgroup::")
 
 

@@ -113,7 +113,7 @@ class Job:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=170,
+            timeout=500,
             check=False,
         )
         self.logs[key] = done.stdout

@@ -104,7 +104,9 @@ def test_a_token_that_may_not_write_fails_nothing(
 def test_a_host_that_is_not_there_fails_nothing(github: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     assert comment.post(github | {"GITHUB_API_URL": "http://127.0.0.1:9"}) == 0
     assert comment.post(github | {"GITHUB_API_URL": "file:///etc"}) == 0
-    assert capsys.readouterr().out.count("warning: no comment") == 2
+    told = capsys.readouterr().out
+    assert told.count("warning: no comment") == 2
+    assert "is not http(s)" in told
 
 
 def test_the_token_does_not_follow_a_redirect(host: Host, github: dict[str, str]) -> None:
