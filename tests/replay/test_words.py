@@ -30,7 +30,7 @@ from helpers import i32, launch
 
 MATCHUP = Matchup("A", "B", ("R folded",), "differs", "finite")
 BOUT = Bout(Record("one", launch(i32("R", 1)), (1, 1, 1), {}), ("A", "B"), (MATCHUP,))
-WHERE = Difference("finite", "wide", 3, "OUT", 8, 1, "0011", "0022")
+WHERE = Difference("finite", "wide", 3, "OUT", 8, 1, "001133", "002244")
 
 
 def variant(name: str, cls: SetClass = "finite", **more: Any) -> VariantCount:
