@@ -105,6 +105,11 @@
     setTimeout(() => { delete copy.dataset.done; }, 1500);
   });
 
+  // A browser leaves what has the focus half out of a box's sight; a reader at the keyboard shall see all of it.
+  document.addEventListener("focusin", (event) => {
+    if (event.target.parentElement?.closest(".box")) event.target.scrollIntoView({ block: "nearest", inline: "nearest" });
+  });
+
   // Links into the page: what they lead to is opened, freed from a filter, and gets the focus.
   const reveal = () => {
     let target = null;
