@@ -207,7 +207,7 @@ class Talk:
                 return self._stop(FaultKind.GARBAGE, f"no answer ({one_line(str(problem))}): {_shown(line)}", place)
             if stop:
                 return stop
-        return None
+        return None  # pragma: no cover (lines that fail together hold one that fails by itself)
 
     def _place_of(self, line: bytes, question: Question) -> int | None:
         """The launch that a malformed answer names, if it names one that is unanswered."""

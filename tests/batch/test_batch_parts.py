@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from foldproof.impl import Capture, Const, InvalidLaunch, Kind, Param, Variant
+from foldproof.impl import ZOO, Arg, Capture, Const, InvalidLaunch, Kind, Param, Selection, Variant
 from foldproof.impl.batch import ArgShape, BatchCapture, LaunchShape, bench, tables
 from foldproof.impl.batch.keys import KeyPlan
-from foldproof.impl.batch.verdicts import tie_break_rows
+from foldproof.impl.batch.sweep import AMBIGUOUS, MISSING, NO_STRICTNESS, STRICTNESS_CODES, sweep
+from foldproof.impl.batch.verdicts import tie_break_rows, verdicts_of
 from foldproof.impl.launch import Launch
 from foldproof.impl.policy import Pass, Policy, zoo_policy
 from foldproof.impl.rules import Strictness
@@ -123,3 +124,53 @@ def test_the_captures_of_the_bench_hold_every_kind_of_param() -> None:
     assert {(p.div16, p.nospec) for p in params if p.type == "i32"} == {(False, False), (True, False), (False, True)}
     assert any(c == Const(int_=1) for v in capture.kernels for c in v.consts.values())
     assert {p.div16 for p in params if p.type == "*bf16"} == {False, True}
+
+
+ENTRIES = (
+    Variant("k", "a", 4, (Param("n", "i32", False, False),), {}),
+    Variant("k", "b", 4, (Param("n", "i32", False, False),), {}),
+    Variant("k", "c", 4, (Param("n", "i32", True, False),), {"F": Const(int_=2)}),
+    Variant("k", "d", 8, (), {"n": Const(int_=1)}),
+    Variant("k", "e", 4, (Param("m", "i32", False, False),), {}),
+)
+LAUNCHES = [Launch("k", (Arg("n", Kind.I32, value),)) for value in (1, 7, 16)]
+LAUNCHES += [Launch("k", (Arg("n", Kind.I32, 16),), {"F": Const(int_=2)}), Launch("k", (Arg("m", Kind.I32, 3),))]
+LAUNCHES += [Launch("k", (Arg("o", Kind.NONE),))]
+
+
+@pytest.mark.parametrize("name", ZOO)
+@pytest.mark.parametrize("count", [1, 2, 3, 5])
+def test_the_sweep_decides_as_one_launch_at_a_time(name: str, count: int) -> None:
+    policy, variants = zoo_policy(name), ENTRIES[:count]
+    picks, strictness = sweep(verdicts_of(variants, LAUNCHES, policy), policy)
+    outcomes = [decide(Capture(variants), launch, policy) for launch in LAUNCHES]
+    words = {"MissingTritonVariant": MISSING, "AmbiguousTritonVariant": AMBIGUOUS}
+    expected = [o.index if isinstance(o, Selection) else words[o.code] for o in outcomes]
+    assert picks.tolist() == expected
+    codes = [
+        STRICTNESS_CODES.index(o.strictness) if isinstance(o, Selection) else NO_STRICTNESS for o in outcomes
+    ]  # fmt: skip
+    assert strictness.tolist() == codes
+
+
+def test_every_kind_of_arg_is_encoded_and_the_empty_batch_too() -> None:
+    kinds = {"u": Kind.U64, "f": Kind.FP32, "b": Kind.U1, "o": Kind.NONE, "p": Kind.PTR}
+    params = tuple(
+        Param(name, "*bf16" if kind == Kind.PTR else kind.value, name == "u", False)
+        for name, kind in kinds.items()
+        if kind != Kind.NONE
+    )
+    capture = Capture((Variant("k", "a", 4, params, {"o": Const(none=True)}),))
+    shape = LaunchShape("k", tuple(ArgShape(n, k, "*bf16" if k == Kind.PTR else "") for n, k in kinds.items()), {})
+    batch = BatchCapture.build(capture, shape, THREE_PASS)
+    values: dict[str, np.ndarray[Any, Any]] = {
+        "u": np.array([32, 1, 2**63 + 16], np.uint64),
+        "f": np.array([0.0, 1.0, float("nan")], np.float32),
+        "b": np.array([True, False, True]),
+        "p": np.array([8, 8, 8], np.uint64),
+    }
+    assert batch.decide_values(values).picks.tolist() == [0, -1, 0]
+    as_bits = values | {"f": values["f"].view(np.uint32)}
+    assert batch.decide_values(as_bits).picks.tolist() == [0, -1, 0]
+    empty = {name: array[:0] for name, array in values.items()}
+    assert batch.encode(empty).shape == (5, 0)

@@ -99,6 +99,18 @@ def test_a_child_takes_input_gives_output_and_is_reaped_once(cat: Child) -> None
     assert (cat.stdin, cat.stdout, cat.stderr) == (-1, -1, -1)
 
 
+def test_settling_ends_with_the_next_word_or_the_time() -> None:
+    script = "import os, time\ntime.sleep(0.1)\nos.write(1, b'x')\ntime.sleep(60)"
+    process = Child((sys.executable, "-I", "-S", "-c", script))
+    began = time.monotonic()
+    process.settle(30.0)
+    assert (process.read(), process.status) == (b"x", None)
+    assert time.monotonic() - began < 20
+    process.settle(0.05)
+    assert process.read() is None
+    process.kill()
+
+
 def test_a_child_that_reads_nothing_has_no_room_after_a_pipe() -> None:
     process = Child((sys.executable, "-I", "-S", "-c", "import time; time.sleep(60)"))
     block = bytes(1 << 20)

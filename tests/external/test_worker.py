@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+import os
 import struct
+import subprocess
+import sys
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -100,3 +103,14 @@ def test_a_library_is_a_selector_where_it_has_every_function_and_the_version(mon
     monkeypatch.undo()
     with pytest.raises(ValueError, match="cannot be loaded: "):
         worker.opened("/no/such/library.so")
+
+
+def test_what_is_no_selector_is_told_in_the_greeting_and_ends_the_worker() -> None:
+    descriptor = os.memfd_create("foldproof-test")
+    os.ftruncate(descriptor, 4096)
+    command = [sys.executable, "-m", "foldproof.impl.external.worker", "/no/such/library.so", str(descriptor), "4096"]
+    done = subprocess.run(command, capture_output=True, pass_fds=(descriptor,), timeout=60, check=False)
+    os.close(descriptor)
+    refused, length, kinds = struct.unpack("<IIQ", done.stdout[:16])
+    assert (refused, length, kinds, done.returncode) == (1, len(done.stdout) - 16, 0, 1)
+    assert done.stdout[16:].startswith(b"cannot be loaded: ")

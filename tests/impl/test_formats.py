@@ -114,6 +114,13 @@ def test_unknown_fields_of_an_entry_load_and_missing_cubins_are_listed(tmp_path:
     assert missing_cubins(folder, load_capture(folder)) == ("B",)
 
 
+def test_functions_are_named_once_in_candidate_order() -> None:
+    entries = [variant(mark) | {"fn": fn} for mark, fn in zip("ABCD", "zaza", strict=True)]
+    loaded = capture_from({"kernels": entries})
+    assert loaded.functions == ("z", "a")
+    assert (loaded.candidates("a"), loaded.candidates("z"), loaded.candidates("k")) == ((1, 3), (0, 2), ())
+
+
 BAD_LAUNCHES = {
     "repeated arg": ([i32("R", 1), i32("R", 2)], "the arg 'R' is given twice"),
     "i32 too large": ([i32("R", 2**31)], "2147483648 is no i32"),
