@@ -3,6 +3,8 @@
 A record is `{"schema_version", "run", "sequence", "event"}` in canonical JSON. `event.kind` says which of the classes
 below it is. Null means not measured. Seeds are text, since they may have 64 bits; times are seconds of wall time, and
 `started` is UTC. A `FileRef` is a path below the evidence folder with the sha256 of the file.
+
+Longer than 250 lines because it is one list: every kind of record, whose schema a reader finds in one place.
 """
 
 from __future__ import annotations

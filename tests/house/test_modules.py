@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 MOST_LINES = 250
 REASON = "Longer than 250 lines because "
-AT_WORK = {"release/findings.py", "release/world.py", "reports/events.py", "reports/tables.py"}
+AT_WORK = {"release/findings.py", "release/world.py"}
 """Still to be split, or to say why not; a module that is done leaves this set."""
 MODULES = sorted(file for room in ROOT.glob("*/__init__.py") for file in room.parent.rglob("*.py"))
 TEXTS = (".py", ".zig", ".h", ".md", ".toml", ".j2")
