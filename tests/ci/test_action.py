@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -25,6 +26,8 @@ SHELL_STEPS = [
 ]
 EVENT = {"pull_request": {"number": 7, "head": {"sha": "abc", "repo": {"full_name": "owner/repository"}}}}
 SELECTOR = shlex.join([sys.executable, "-P", "-m", "foldproof.cli.main", "serve", "--policy", "three-pass"])
+FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
+"""Code, where a host shows every character as it is."""
 HOSTILE = (
     "$(touch pwned)`touch pwned`; touch pwned #",
     "<script>alert(1)</script>",
@@ -133,9 +136,10 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
     assert not [text for _, text in job.commands if text.endswith(("|three", "|x @owner"))]
     (comment,) = host.comments
     for text in (job.summary, comment["body"]):
-        assert "<script>" not in text
+        assert "<script>" not in FENCED.sub("", text)
         assert "\u202e" not in text
-    assert "@owner" not in comment["body"]
+    assert "owner" in FENCED.sub("", comment["body"])
+    assert "@owner" not in FENCED.sub("", comment["body"])
 
 
 def test_hostile_inputs_are_refused_as_values(tmp_path: Path) -> None:
