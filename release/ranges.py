@@ -22,11 +22,11 @@ import msgspec
 from foldproof.impl.capture import INT_TYPES, Const
 from foldproof.impl.errors import FoldproofError, one_line
 from foldproof.impl.launch import INT_KINDS, Arg, Kind
-from foldproof.impl.strictjson import read_bytes
+from foldproof.impl.strictjson import located, read_bytes
 from foldproof.props.derive import ALIGNED, UNALIGNED
 from foldproof.release.shapes import Family
 
-RANGE = re.compile(r"\s*(-?\d+)\s*\.\.\s*(-?\d+)(?:\s+step\s+(\d+))?\s*")
+RANGE = re.compile(r"\s*(-?\d{1,40})\s*\.\.\s*(-?\d{1,40})(?:\s+step\s+(\d{1,40}))?\s*")
 FIX = "see docs/reference/release.md"
 WORDS = ("any", "aligned", "unaligned", "none")
 PLAIN = 2
@@ -54,7 +54,7 @@ def read_ranges(path: Path) -> list[Scenario]:
     data = read_bytes(path, InvalidRanges, 4 << 20)
     try:
         value = tomllib.loads(data.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as problem:
+    except (ValueError, RecursionError) as problem:  # TOMLDecodeError, and numbers of thousands of digits
         raise InvalidRanges(f"is not TOML: {one_line(str(problem))}", where=str(path), fix=FIX) from None
     found = [scenario for fn, tables in value.items() for scenario in _scenarios(path, fn, tables)]
     if not found:
@@ -115,17 +115,17 @@ def _item(name: str, known: Sequence[Arg], item: Any, where: str) -> list[Arg]:
     if isinstance(item, bool):
         return _of_kind(name, known, (Kind.U1,), f"the bool {item}", where)
     if isinstance(item, int):
-        return int_classes(name, known, item, item, 1)
+        return located(where, lambda: int_classes(name, known, item, item, 1))
     if not isinstance(item, str):
         raise InvalidRanges(f"{item!r} is no range", where=where, fix=FIX)
     if match := RANGE.fullmatch(item):
         low, high, step = int(match[1]), int(match[2]), int(match[3] or 1)
         if low > high or step == 0:
             raise InvalidRanges(f"the range {item!r} is empty", where=where, fix="write low..high step 1 or more")
-        return int_classes(name, known, low, high, step)
+        return located(where, lambda: int_classes(name, known, low, high, step))
     pointee, _, word = item.rpartition(" ")
     if word not in WORDS or (pointee and not pointee.startswith("*")):
-        raise InvalidRanges(f"{item!r} is no range", where=where, fix='such as "1..64 step 2", "aligned", "any"')
+        raise InvalidRanges(f"{item[:60]!r} is no range", where=where, fix='such as "1..64 step 2", "aligned", "any"')
     if word == "none":
         return [Arg(name, Kind.NONE)]
     if word == "any" and not pointee:

@@ -12,6 +12,7 @@ import z3
 from foldproof.impl.capture import Capture, Variant
 from foldproof.impl.launch import Launch, launch_from, launch_to
 from foldproof.impl.policy import Policy
+from foldproof.impl.strictjson import located
 from foldproof.model.selection import answer
 from foldproof.release.launch_shape import Shape
 from foldproof.release.needs import compiled_for
@@ -88,7 +89,7 @@ def scenario_shapes(family: Family, scenario: Scenario) -> Iterator[Shape]:
     for values in itertools.product(*scenario.consts.values()):
         consts = dict(zip(scenario.consts, values, strict=True))
         value = {"fn": family.fn, "args": [], "consts": msgspec.to_builtins(consts), **scenario.options}
-        base = launch_from(value)
+        base = located(scenario.where, lambda value=value: launch_from(value))  # type: ignore[misc]
         base = msgspec.structs.replace(base, args=tuple(domains[name][0] for name in names))
         yield Shape(base, tuple(domains[name] for name in names))
 

@@ -271,7 +271,10 @@ BAD_RANGES = {
     "[other]\nargs = {}": "the capture has no 'other'",
     "[k]\noptions = { warps = 4 }": "no option is named 'warps'",
     "[k": "is not TOML",
-    '[k]\nargs = { N = "1..99999999999999999999999" }': "is no int of 64 bits",
+    '[k]\nargs = { N = "1..99999999999999999999999" }': "r.toml: k.args.N: 9+ is no int of 64 bits",
+    f'[k]\nargs = {{ N = "1..{"9" * 5000}" }}': "is no range",
+    f"[k]\nargs = {{ N = {'9' * 5000} }}": "is not TOML",
+    '[k]\noptions = { num_warps = "four" }': "r.toml: k: ..num_warps: Expected",
 }
 
 
