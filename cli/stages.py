@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -135,7 +136,9 @@ def owed(subject: Subject, settled: Collection[frozenset[str]]) -> tuple[Owed, .
         return ()
     what = f"byte equality of {len(open_pairs)} interchangeable pairs of variants"
     why = "no variant of theirs was run" if settled else "no variant was run"
-    return (Owed(what=what, why=why, settle="foldproof replay on a device; foldproof bits needs none"),)
+    named = [] if subject.seen.name == BUNDLED else [subject.seen.name]
+    settle = shlex.join(["foldproof", "replay", *named, "--out", "foldproof-report"])
+    return (Owed(what=what, why=f"{why}; foldproof bits needs no device", settle=settle),)
 
 
 def exit_code(proofs: Proofs, campaign: Campaign) -> int:

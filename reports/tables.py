@@ -126,11 +126,11 @@ def theorems(report: Report) -> Frame:
 
 
 def matrix(report: Report) -> Frame:
-    """Policy x theorem: the verdict in each cell, "" where nothing was asked; T09 and T09c have a column a pair."""
+    """Policy x theorem: the verdict in each cell, `*` a promised one, "" not asked; T09 and T09c have a column a pair."""
     cells: dict[str, dict[str, str]] = {}
     for fact, e in report.found.of(TheoremJudged):
         column = f"{e.theorem}:{e.old}" if e.old else e.theorem
-        cells.setdefault(e.policy, {})[column] = "stale" if fact.stale else e.verdict + ("" if e.promised else " *")
+        cells.setdefault(e.policy, {})[column] = "stale" if fact.stale else e.verdict + " *" * e.promised
     columns = sorted({column for row in cells.values() for column in row})
     return _frame(("policy", *columns), ((policy, *(row.get(c, "") for c in columns)) for policy, row in cells.items()))
 
