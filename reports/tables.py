@@ -126,7 +126,7 @@ def theorems(report: Report) -> Frame:
 
 
 def matrix(report: Report) -> Frame:
-    """Policy x theorem: the verdict in each cell, `*` a promised one, "" not asked; T09 and T09c have a column a pair."""
+    """Policy x theorem: the verdict in each cell, `*` if promised, "" if not asked; T09 and T09c: a column a pair."""
     cells: dict[str, dict[str, str]] = {}
     for fact, e in report.found.of(TheoremJudged):
         column = f"{e.theorem}:{e.old}" if e.old else e.theorem
