@@ -18,6 +18,7 @@ from foldproof.cli.examples import stem
 from foldproof.cli.ui import Steps
 from foldproof.impl.cases import case_to
 from foldproof.impl.errors import FoldproofError
+from foldproof.impl.orphans import end_with_parent
 from foldproof.impl.policy import Policy
 from foldproof.impl.strictjson import MAX_BYTES, read_bytes
 from foldproof.model.matrix import CROSS_CHECK, EFFORT, MutantRow, Settled, matrix, mutant_matrix, with_lemmas
@@ -148,7 +149,7 @@ def recheck(folder: Path) -> list[Decision]:
     if not files:
         raise FoldproofError("holds no smt/*.smt2", where=str(folder), fix="name the --out folder of an earlier run")
     scripts = [(file.stem, "", read_bytes(file, limit=MAX_BYTES).decode("utf-8", "replace")) for file in files]
-    with ProcessPoolExecutor(os.cpu_count() or 1, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(os.cpu_count() or 1, mp_context=get_context("spawn"), initializer=end_with_parent) as pool:
         return list(pool.map(_decide, scripts, chunksize=8))
 
 

@@ -15,7 +15,7 @@ from foldproof.props.rounds import Source
 from foldproof.props.selector_campaign import Part
 from foldproof.reports.write import write_folder
 
-KEEP_S = 5.0
+KEEP_S = 2.0
 """Seconds between two looks at how far a campaign came: the most that a killed one does again."""
 
 

@@ -16,6 +16,7 @@ from foldproof.cli.examples import answered
 from foldproof.gpu.replay.receipts import read_receipt
 from foldproof.impl.cases import case_from, read_cases
 from foldproof.impl.errors import FoldproofError
+from foldproof.impl.orphans import end_with_parent
 from foldproof.impl.policy import ZOO, Policy, zoo_policy
 from foldproof.model.solvers import decide_text
 from foldproof.props.checks import violation
@@ -54,7 +55,7 @@ def _scripts(folder: Path, stored: Sequence[Stored], spoilt: set[str], tick: Tic
     told = {e.script.path: e for s in stored if isinstance(e := s.record.event, ObligationDecided)}
     asked = [(path, raw(folder / path).decode("utf-8", "replace")) for path in told if path not in spoilt]
     wrong = []
-    with ProcessPoolExecutor(os.cpu_count() or 1, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(os.cpu_count() or 1, mp_context=get_context("spawn"), initializer=end_with_parent) as pool:
         for done, (path, z3, cvc5) in enumerate(pool.map(_decide, asked, chunksize=8), 1):
             tick(done, path)
             said = told[path]

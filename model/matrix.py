@@ -12,6 +12,7 @@ from time import perf_counter
 import msgspec
 import z3
 from foldproof.impl.cases import Case
+from foldproof.impl.orphans import end_with_parent
 from foldproof.impl.policy import Policy
 from foldproof.model.abstract import Abstract
 from foldproof.model.lemmas import lemmas
@@ -209,7 +210,7 @@ def matrix(  # noqa: PLR0913, PLR0917 (the whole of what is asked)
     `tick` is told the name of each policy, and "lemmas", as it is done. `effort` bounds each cross-check, 0 does not.
     """
     scripts = [(o.name, o.says, o.smt2()) for o in lemmas(policies)]
-    with ProcessPoolExecutor(os.cpu_count() or 1, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(os.cpu_count() or 1, mp_context=get_context("spawn"), initializer=end_with_parent) as pool:
         # The policies with most to choose take longest, so they start first.
         heaviest = sorted(policies, key=lambda p: -sum(len(s.choose) + len(s.refuse) for s in p.passes))
         jobs = {pool.submit(_settle_policy, p, theorems, old, cross, effort): p.name for p in heaviest}
@@ -227,7 +228,7 @@ def mutant_matrix(policy: Policy, proved: Sequence[str], tick: Tick = lambda _: 
     names = [m.name for m in mutants(policy)]
     workers = os.cpu_count() or 1
     parts = [tuple(names[i::workers]) for i in range(workers)]
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=end_with_parent) as pool:
         jobs = [pool.submit(_mutants_of, policy, part, proved) for part in parts if part]
         rows = {row.mutant: row for job in as_completed(jobs) for row in job.result()}
     tick(policy.name)

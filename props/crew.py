@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import importlib
 import multiprocessing
-import os
-import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -18,6 +16,7 @@ from contextlib import closing
 from typing import Any, Protocol, TypeVar
 
 from foldproof.impl.errors import FoldproofError, one_line
+from foldproof.impl.orphans import end_with_parent
 
 S = TypeVar("S")
 R = TypeVar("R")
@@ -100,7 +99,7 @@ class _Local:
     def _fresh(self) -> ProcessPoolExecutor:
         # Spawned, not forked: the caller may have threads and open selectors.
         spawning = multiprocessing.get_context("spawn")
-        return ProcessPoolExecutor(self._workers, mp_context=spawning, initializer=_end_with_parent)
+        return ProcessPoolExecutor(self._workers, mp_context=spawning, initializer=end_with_parent)
 
     def width(self) -> int:
         return self._workers
@@ -121,18 +120,6 @@ class _Local:
 
     def close(self) -> None:
         self._pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _end_with_parent() -> None:
-    """End this worker when the process that started it is killed; it would wait for its next shard for ever."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None, "runs in a worker"
-
-    def watch() -> None:
-        parent.join()
-        os._exit(1)  # with whatever is under way: nobody waits for it
-
-    threading.Thread(target=watch, daemon=True).start()
 
 
 class DaskPool:
