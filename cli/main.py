@@ -58,6 +58,7 @@ def main() -> None:
     """Run the command; exit with its code, and with one line instead of a traceback for bad input."""
     try:
         code = cli.main(standalone_mode=False)
+        sys.stdout.flush()
     except FoldproofError as problem:
         click.echo(f"foldproof: {problem.code}: {problem}", err=True)
         sys.exit(EXIT_BAD_INPUT)
@@ -70,6 +71,11 @@ def main() -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
+    except OSError as problem:  # every file has an error of its own; what is left is the output itself
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        what = problem.filename or "standard output"
+        click.echo(f"foldproof: {FoldproofError.code}: {what}: {problem.strerror or problem}", err=True)
+        sys.exit(EXIT_BAD_INPUT)
     sys.exit(code if isinstance(code, int) else EXIT_OK)
 
 

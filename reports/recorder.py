@@ -9,8 +9,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
 
+from foldproof.reports.canonical import sha256
 from foldproof.reports.events import SCHEMA_VERSION, AnyEvent, FileRef, Record, Rendered, RunFinished, RunStarted
-from foldproof.reports.store import put, put_file, replace_file
+from foldproof.reports.store import put, put_file
+from foldproof.reports.write import write_folder
 
 
 class Recorder:
@@ -36,7 +38,8 @@ class Recorder:
     def render(self, files: dict[str, bytes]) -> None:
         """Write rendered files and the record of them."""
         if files:
-            refs = tuple(replace_file(self.folder, path, content) for path, content in files.items())
+            write_folder(self.folder, files)
+            refs = tuple(FileRef(path, sha256(content)) for path, content in files.items())
             self.emit(Rendered(files=refs))
 
 

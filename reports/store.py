@@ -7,9 +7,7 @@ folder holds its files itself: a link in it is damage, since what it points at d
 
 from __future__ import annotations
 
-import os
 import re
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -18,6 +16,7 @@ import msgspec
 from foldproof.impl.errors import FoldproofError, one_line
 from foldproof.reports.canonical import canonical, sha256
 from foldproof.reports.events import SCHEMA_VERSION, FileRef, Record, Rendered, RunFinished, files_of
+from foldproof.reports.write import TEMPORARY, write_folder
 
 RECORDS = "records"
 MAX_BYTES = 256 * 1024 * 1024
@@ -76,28 +75,12 @@ def put_file(folder: Path, path: str, content: bytes) -> FileRef:
     raise FoldproofError("stands where another file must", where=str(folder / str(named)), fix="name another --out")
 
 
-def replace_file(folder: Path, path: str, content: bytes) -> FileRef:
-    """Write a rendered file over an older one."""
-    _write(folder, path, content)
-    return FileRef(path, sha256(content))
-
-
 def _write(folder: Path, name: str, content: bytes) -> None:
-    target = folder / name
+    """Write one file whole or not at all; an error names the file."""
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=".writing-")
-        try:
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(content)
-            Path(temporary).chmod(0o644)
-            Path(temporary).replace(target)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
-    except (OSError, ValueError) as problem:
-        why = f"cannot be written: {getattr(problem, 'strerror', None) or problem}"
-        raise FoldproofError(why, where=str(target), fix="name a writable folder with --out") from None
+        write_folder(folder, {name: content})
+    except FoldproofError as problem:
+        raise FoldproofError(problem.why, where=str(folder / name), fix=problem.fix) from None
 
 
 def raw(file: Path) -> bytes:
@@ -128,7 +111,7 @@ def read(folder: Path) -> tuple[list[Stored], list[Damage]]:
         raise FoldproofError("holds no evidence", where=str(folder), fix="run foldproof check --out FOLDER first")
     found, damaged = [], []
     for file in sorted((folder / RECORDS).iterdir()):
-        if file.name.startswith(".writing-"):
+        if file.name.startswith(TEMPORARY):
             continue  # what a killed writer left; no record names it
         stored = _read_one(file)
         if isinstance(stored, Stored):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import tempfile
 from collections.abc import Mapping
@@ -9,26 +11,40 @@ from pathlib import Path
 
 from foldproof.impl.errors import FoldproofError
 
+TEMPORARY = ".writing-"
+"""How the name of a file begins that is being written; one whose writer was killed stays, and nobody reads it."""
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
 
 def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write `files` (relative path to content) below `folder`, each by a rename of a finished temporary file.
+    """Write `files` (relative path to content) below `folder`: all of them beside their places, then each to its own.
 
-    Raises `FoldproofError` if the folder cannot be written; files already replaced stay whole.
+    Raises `FoldproofError` if the folder cannot be written. On a full disk that is before the first file changes.
     """
+    staged: list[tuple[Path, Path]] = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in files.items():
             target = folder / name
             target.parent.mkdir(parents=True, exist_ok=True)
-            handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=".writing-")
-            try:
-                with os.fdopen(handle, "wb") as stream:
-                    stream.write(content)
-                Path(temporary).chmod(0o644)
-                Path(temporary).replace(target)
-            except OSError:
-                Path(temporary).unlink(missing_ok=True)
-                raise
-    except OSError as problem:
-        why = f"cannot be written: {problem.strerror or problem}"
-        raise FoldproofError(why, where=str(folder), fix="name a writable folder with --out") from None
+            handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=TEMPORARY)
+            staged.append((Path(temporary), target))
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(content)
+            Path(temporary).chmod(0o644)
+        for temporary_file, target in staged:
+            temporary_file.replace(target)
+    except (OSError, ValueError) as problem:
+        raise unwritable(problem, folder) from None
+    finally:
+        for temporary_file, _ in staged:
+            with contextlib.suppress(OSError):
+                temporary_file.unlink(missing_ok=True)
+
+
+def unwritable(problem: OSError | ValueError, where: Path) -> FoldproofError:
+    """The error that says why a place cannot be written."""
+    why = f"cannot be written: {getattr(problem, 'strerror', None) or problem}"
+    full = getattr(problem, "errno", None) in _FULL
+    fix = "free some space, or name another folder" if full else "name a writable folder"
+    return FoldproofError(why, where=str(where), fix=fix)

@@ -20,7 +20,8 @@ from foldproof.reports.events import (
     RunStarted,
 )
 from foldproof.reports.recorder import Recorder, now, recording
-from foldproof.reports.store import Damage, damage, put, put_file, raw, read, replace_file
+from foldproof.reports.store import Damage, damage, put, put_file, raw, read
+from foldproof.reports.write import write_folder
 from samples import fill
 
 
@@ -230,7 +231,7 @@ def test_of_a_rendered_file_the_newest_record_speaks(tmp_path: Path) -> None:
     with recording(tmp_path, started("report")) as to:
         to.render({"receipt.md": b"# newer"})
     assert wrong(tmp_path) == []
-    replace_file(tmp_path, "receipt.md", b"# ok")
+    write_folder(tmp_path, {"receipt.md": b"# ok"})
     assert [one.file for one in wrong(tmp_path)] == ["receipt.md"]
 
 
