@@ -39,11 +39,16 @@ SLOW_FILES = {
     "symbolic/test_mutants.py": "replays two hundred mutants",
 }
 """The file, and why it takes long."""
+COVERING = {"external/test_cabi.py", "external/test_misbehaving.py", "model/test_proving.py"}
+"""The slow files without which impl and model are not covered (docs/reliability.md)."""
 HERE = Path(__file__).resolve().parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test of a slow file."""
+    """Mark every test of a slow file, and of those the ones that coverage needs."""
     for item in items:
-        if item.path.is_relative_to(HERE) and item.path.relative_to(HERE).as_posix() in SLOW_FILES:
+        name = item.path.relative_to(HERE).as_posix() if item.path.is_relative_to(HERE) else ""
+        if name in SLOW_FILES:
             item.add_marker(pytest.mark.slow)
+        if name in COVERING:
+            item.add_marker(pytest.mark.covering)

@@ -174,3 +174,5 @@ def test_every_kind_of_arg_is_encoded_and_the_empty_batch_too() -> None:
     assert batch.decide_values(as_bits).picks.tolist() == [0, -1, 0]
     empty = {name: array[:0] for name, array in values.items()}
     assert batch.encode(empty).shape == (5, 0)
+    for of in batch.classes[:-2]:
+        of.encode(empty[of.shape.name], None, np.zeros(0, np.uint8))

@@ -64,7 +64,9 @@ def test_constants_at_their_limits(const: dict[str, Any], kind: str, value: obje
     assert held.value is value or held.value == value
 
 
-@pytest.mark.parametrize("const", [{"f32": -1}, {"f32": 2**32}, {"int": 2**64}, {"int": -(2**63) - 1}, {"none": False}])
+@pytest.mark.parametrize(
+    "const", [{"f32": -1}, {"f32": 2**32}, {"int": 2**64}, {"int": 2**64 + 1}, {"int": -(2**63) - 1}, {"none": False}]
+)
 def test_constants_beyond_their_limits(const: dict[str, Any]) -> None:
     with pytest.raises(InvalidCapture, match=r"\$\.kernels\[0\]\.consts\.C"):
         loaded(consts={"B": {"int": 1}, "C": const, "D": {"int": 1}})
@@ -123,6 +125,8 @@ def test_two_equal_hashes_and_two_equal_params_are_named() -> None:
     entries = [variant(mark) for mark in ("A", "B", "C", "B")]
     with pytest.raises(InvalidCapture, match=r"kernels\[1\] and kernels\[3\] share the hash 'B'"):
         capture_from({"kernels": entries})
+    with pytest.raises(InvalidCapture, match=r"kernels\[0\] and kernels\[2\] share the hash 'A'"):
+        capture_from({"kernels": [variant(mark) for mark in ("A", "B", "A")]})
     with pytest.raises(InvalidCapture, match="two params are named 'y'"):
         loaded(params=[param(name) for name in ("x", "y", "y", "z", "z")])
     with pytest.raises(InvalidCapture, match="'y' is both a param and a const"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import z3
 from foldproof.impl.cases import Case
+from foldproof.impl.rules import Rules, Strictness
 from foldproof.model.decode import Reader
 from foldproof.model.encode import Encoder, OutOfScopeError
 from foldproof.model.scope import Size, make_scope
@@ -50,3 +51,13 @@ def test_what_is_encoded_is_well_formed_and_is_read_back() -> None:
     solver.add(scope.well_formed, *(term == value for term, value in Encoder(scope, case).assignment()))
     assert solver.check() == z3.sat
     assert Reader(solver.model(), scope).case("same") == case
+
+
+def test_what_a_case_leaves_of_its_scope_is_filled_with_what_admits_nothing_more() -> None:
+    case = Case("", capture(variant("A", param("R"))), launch(i32("R", 7)))
+    scope = make_scope(Size(3, 2))
+    solver = z3.SolverFor("QF_BV")
+    solver.add(scope.well_formed, *(term == value for term, value in Encoder(scope, case).assignment()))
+    assert solver.check() == z3.sat
+    admitted = [solver.check(scope.admits(i, Rules(Strictness.EXACT))) == z3.sat for i in range(3)]
+    assert admitted == [True, False, False]
