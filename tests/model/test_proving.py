@@ -67,6 +67,8 @@ def test_a_promise_is_broken_by_a_refutation_of_it_alone() -> None:
         for promised in (False, True)
     }
     assert [key for key, broken in words.items() if broken] == [(Status.REFUTED, True)]
+    bare = Verdict("T01", "p", Status.PROVED, promised=False)
+    assert bare == Verdict("T01", "p", Status.PROVED, False, "", "", "", None, None, (), (), 0.0)  # noqa: FBT003
 
 
 @pytest.fixture(scope="module")
