@@ -68,7 +68,7 @@ def test_a_promise_is_broken_by_a_refutation_of_it_alone() -> None:
     }
     assert [key for key, broken in words.items() if broken] == [(Status.REFUTED, True)]
     bare = Verdict("T01", "p", Status.PROVED, promised=False)
-    assert bare == Verdict("T01", "p", Status.PROVED, False, "", "", "", None, None, (), (), 0.0)  # noqa: FBT003
+    assert bare == Verdict("T01", "p", Status.PROVED, False, "", "", "", None, None, (), (), 0.0)
 
 
 @pytest.fixture(scope="module")
