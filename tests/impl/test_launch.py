@@ -44,6 +44,7 @@ def test_an_address_may_be_a_plain_number() -> None:
     [
         (ptr("x", 0) | {"addr": -1}, "outside 64 bits"),
         (ptr("x", 0) | {"addr": 2**64}, "outside 64 bits"),
+        (ptr("x", 0) | {"addr": 2**64 + 1}, "outside 64 bits"),
         (ptr("x", 0) | {"addr": ""}, "no hex number"),
         (ptr("x", 0) | {"addr": "0x" + "f" * 65}, "no hex number"),
         (ptr("x", 0) | {"type": ""}, "starts with '*'"),
