@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from foldproof.impl import Arg, InvalidLaunch, Kind, launch_from
 from foldproof.impl.launch import launch_to
@@ -84,6 +85,7 @@ def test_options_and_source_are_kept_where_they_are_said() -> None:
     assert launch_from({"fn": "k", "args": []}).options == ()
     assert launch_from({"fn": "k", "args": [], "num_warps": 1}).num_warps == 1
     assert Arg("x", Kind.NONE) == Arg("x", Kind.NONE, 0, "", None)
+    assert msgspec.to_builtins(Arg("x", Kind.NONE)) == {"name": "x", "kind": "none"}
     for broken in ({"num_warps": 0}, {"num_stages": -1}, {"shiny": 1}, {"fn": ""}):
         with pytest.raises(InvalidLaunch):
             launch_from({"fn": "k", "args": []} | broken)
