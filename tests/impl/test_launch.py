@@ -17,6 +17,7 @@ ARGS: list[tuple[dict[str, Any], str, str, int]] = [
     ({"name": "x", "kind": "u1", "value": True}, "u1 = True", "u1", 1),
     ({"name": "x", "kind": "u1", "value": False}, "u1 = False", "u1", 0),
     ({"name": "x", "kind": "fp32", "bits": 0x3F800000}, "fp32 bits 0x3f800000", "fp32", 0x3F800000),
+    ({"name": "x", "kind": "fp32", "bits": 0xFFFF_FFFF}, "fp32 bits 0xffffffff", "fp32", 0xFFFF_FFFF),
     ({"name": "x", "kind": "fp32", "bits": 0}, "fp32 bits 0x00000000", "fp32", 0),
     ({"name": "x", "kind": "none"}, "None", "", 0),
     (ptr("x", 0x1000), "*bf16 at 0x1000", "*bf16", 0x1000),
