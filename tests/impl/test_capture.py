@@ -138,7 +138,7 @@ def test_a_param_is_found_by_its_name() -> None:
     found = one.param("y")
     assert found is not None
     assert found.type == "i64"
-    assert one.param("z") is None
+    assert (one.param("z"), one.param("a")) == (None, None)
 
 
 def test_a_capture_is_its_folder_or_its_file(tmp_path: Path) -> None:
