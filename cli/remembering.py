@@ -35,6 +35,8 @@ def keeper(folder: Path, corpus: Corpus, key: str, plan: Plan, source: Source) -
     campaign does not get there. Raises `FoldproofError` if the folder cannot be written.
     """
     reached, cells, last = corpus.reached(key), dict[Cell, Case](), monotonic()
+    # At once, too: a folder that cannot be written is said before the campaign, not after it.
+    write_folder(folder, corpus_files(corpus, key, reached, {}, ()))
 
     def keep(part: Part) -> None:
         nonlocal last

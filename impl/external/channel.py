@@ -53,6 +53,11 @@ class Channel:
         try:
             os.ftruncate(descriptor, MEMORY_BYTES)
             self._memory = mmap.mmap(descriptor, MEMORY_BYTES)
+        except (OSError, ValueError) as problem:
+            os.close(descriptor)
+            why = f"no memory can be shared with it: {getattr(problem, 'strerror', None) or problem}"
+            raise SelectorError(why, where=str(library), fix="allow files of 256 MiB, which memory counts as") from None
+        try:
             # -I and -S: nothing of the user's environment, and a start in a few hundredths of a second.
             worker = str(Path(__file__).with_name("worker.py"))
             command = (sys.executable, "-I", "-S", "-B", worker, str(library), str(descriptor), str(MEMORY_BYTES))

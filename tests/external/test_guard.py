@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -11,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from foldproof.impl.external import guard, guarding
+from foldproof.impl.external import channel, guard, guarding
 from foldproof.impl.external.answers import SelectorError
 from foldproof.impl.external.child import Child
 
@@ -132,3 +133,14 @@ def test_the_guard_of_a_driver_that_is_itself_a_selector_bears_no_mark(monkeypat
     environ = Path(f"/proc/{guarding.own_guard().pid}/environ").read_bytes()
     assert guarding.TOKEN.encode() not in environ
     assert b"PATH=" in environ
+
+
+def test_a_library_whose_memory_cannot_be_shared_is_unusable(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.EFBIG, "File too large")
+
+    monkeypatch.setattr(channel.os, "ftruncate", fail)
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    with pytest.raises(SelectorError, match="no memory can be shared with it: File too large"):
+        channel.Channel(tmp_path / "libmine.so", 1.0, 1.0)
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
