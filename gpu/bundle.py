@@ -8,7 +8,10 @@ from pathlib import Path
 
 import msgspec
 from foldproof.gpu.sources import KERNELS, source_digest
+from foldproof.impl.capture import is_file_name
 from foldproof.impl.errors import InvalidCapture
+from foldproof.impl.files import digest_of as sha256_of
+from foldproof.impl.strictjson import NOT_JSON, read_bytes
 
 SCHEMA_VERSION = 1
 MANIFEST = "manifest.json"
@@ -40,6 +43,10 @@ class VariantRow(msgspec.Struct, frozen=True):
     twin: str
     cubin: FileDigest
     ptx: FileDigest
+
+    def __post_init__(self) -> None:
+        if not is_file_name(self.hash):
+            raise ValueError(f"the hash {self.hash!r} is no plain file name")
 
 
 class NoReferenceRow(msgspec.Struct, frozen=True):
@@ -81,10 +88,8 @@ def read_manifest(path: Path) -> Manifest:
     file = path / MANIFEST
     fix = "build the capture again with foldproof capture build"
     try:
-        manifest = msgspec.json.decode(file.read_bytes(), type=Manifest)
-    except OSError as problem:
-        raise InvalidCapture(f"cannot be read ({problem.strerror})", where=str(file), fix=fix) from None
-    except (msgspec.DecodeError, msgspec.ValidationError) as problem:
+        manifest = msgspec.json.decode(read_bytes(file, InvalidCapture), type=Manifest)
+    except NOT_JSON as problem:
         raise InvalidCapture(f"is no manifest: {problem}", where=str(file), fix=fix) from None
     if manifest.schema_version != SCHEMA_VERSION:
         why = f"has schema version {manifest.schema_version}; this foldproof reads {SCHEMA_VERSION}"
@@ -128,10 +133,8 @@ def _digest_at_hand(row: KernelRow) -> str | None:
 
 
 def _file_faults(path: Path, name: str, digest: FileDigest) -> Iterator[str]:
-    try:
-        data = (path / name).read_bytes()
-    except OSError as problem:
-        yield f"{name}: cannot be read ({problem.strerror})"
-        return
-    if digest_of(data) != digest:
+    file = path / name
+    if not file.is_file():
+        yield f"{name}: cannot be read (no such file)"
+    elif file.stat().st_size != digest.bytes or sha256_of(file, InvalidCapture) != digest.sha256:
         yield f"{name}: sha256 or size is not the one in {MANIFEST}"

@@ -13,7 +13,8 @@ from typing import Annotated, Any, TypeVar
 
 import msgspec
 from foldproof.impl.errors import InvalidCapture
-from foldproof.impl.strictjson import ErrorType, located, read_document, reject_repeats
+from foldproof.impl.files import ErrorType, is_below
+from foldproof.impl.strictjson import located, read_document, reject_repeats
 from msgspec import UNSET, Meta, UnsetType
 
 FILE_NAME = "aot.json"
@@ -119,7 +120,7 @@ class Variant(msgspec.Struct, frozen=True, omit_defaults=True):
     source: Text | None = None
 
     def __post_init__(self) -> None:
-        if not _PLAIN_NAME.fullmatch(self.hash) or self.hash.startswith("."):
+        if not is_file_name(self.hash):
             raise ValueError(f"the hash {self.hash!r} is no plain file name")
         names = [param.name for param in self.params]
         if len(set(names)) != len(names):
@@ -156,10 +157,9 @@ class Capture(msgspec.Struct, frozen=True):
             if first.setdefault(variant.hash, position) != position:
                 other = first[variant.hash]
                 raise ValueError(f"kernels[{other}] and kernels[{position}] share the hash {variant.hash!r}")
-        parts = Path(self.bin_dir).parts
-        if Path(self.bin_dir).is_absolute() or ".." in parts or "\0" in self.bin_dir:
+        if not is_below(self.bin_dir):
             raise ValueError(f"bin_dir {self.bin_dir!r} leaves the capture")
-        if self.bin_ext and not _PLAIN_NAME.fullmatch(self.bin_ext):
+        if not is_ending(self.bin_ext):
             raise ValueError(f"bin_ext {self.bin_ext!r} is no file name ending")
 
     def candidates(self, fn: str) -> tuple[int, ...]:
@@ -170,6 +170,16 @@ class Capture(msgspec.Struct, frozen=True):
     def functions(self) -> tuple[str, ...]:
         """The function names, each once, in candidate order."""
         return tuple(dict.fromkeys(variant.fn for variant in self.kernels))
+
+
+def is_file_name(name: str) -> bool:
+    """Whether a name is that of a file in a folder, and of nothing hidden or elsewhere."""
+    return _PLAIN_NAME.fullmatch(name) is not None and not name.startswith(".")
+
+
+def is_ending(text: str) -> bool:
+    """Whether a text can end the name of a file."""
+    return not text or _PLAIN_NAME.fullmatch(text) is not None
 
 
 def capture_from(value: Any) -> Capture:

@@ -16,7 +16,7 @@ from foldproof.impl.errors import InvalidCapture, InvalidLaunch
 from foldproof.impl.launch import Launch, launch_from, launch_to
 from foldproof.impl.policy import Policy
 from foldproof.impl.select import Outcome, Selection, decide
-from foldproof.impl.strictjson import RepeatedKey, located, read_many
+from foldproof.impl.strictjson import MOST_VALUES, RepeatedKey, located, read_many
 
 
 class Case(msgspec.Struct, frozen=True):
@@ -48,7 +48,8 @@ def case_from(value: Any) -> Case:
 def case_name(value: Any) -> str:
     """The name that a JSON case gives itself, "" if it gives none."""
     name = value.get("name", "") if isinstance(value, dict) else ""
-    return name if isinstance(name, str) else str(name)
+    # Halves of surrogate pairs cannot be written again; the answer to a case has its name in any case.
+    return str(name).encode("utf-8", "replace").decode()
 
 
 def case_to(case: Case, **more: Any) -> dict[str, Any]:
@@ -75,7 +76,7 @@ def case_bytes(value: object) -> bytes:
 
 def read_cases(path: Path) -> list[Any]:
     """The JSON values of a case file (list or NDJSON, plain or gzip); only an unreadable file is an error."""
-    return [value for _, value in read_many(path)]
+    return [value for _, value in read_many(path, most=MOST_VALUES)]
 
 
 def replay(case: Case, policy: Policy) -> Outcome:

@@ -11,6 +11,7 @@ import msgspec
 from foldproof.impl.choose import KEYS, REFUSALS
 from foldproof.impl.errors import InvalidPolicy, one_line
 from foldproof.impl.rules import STRICTEST_FIRST, Rules, Strictness
+from foldproof.impl.tomlfile import toml_text
 
 ZOO = (
     "exact-first",
@@ -122,9 +123,4 @@ def load_policy(name: str) -> Policy:
     if not name.endswith(".toml") and not path.is_file():
         known = ", ".join(ZOO)
         raise InvalidPolicy(f"no policy is named {name!r}", fix=f"use a TOML file or one of {known}")
-    try:
-        text = path.read_text("utf-8")
-    except (OSError, ValueError) as problem:
-        why = getattr(problem, "strerror", None) or "is not UTF-8"
-        raise InvalidPolicy(f"cannot be read: {why}", where=name, fix="check the path") from None
-    return policy_from(text, name)
+    return policy_from(toml_text(path, InvalidPolicy), name)

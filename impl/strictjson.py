@@ -1,22 +1,27 @@
 """Strict reading of JSON and NDJSON files: duplicate keys, NaN and lone surrogates are errors with a place.
 
 Python's own parser keeps the last of two equal keys and accepts `NaN`; a capture that says a thing twice
-must be refused instead, because either saying may be the assumption that a launch breaks.
+must be refused instead, because either saying may be the assumption that a launch breaks. What nests deeper, or holds
+more, than any capture is refused as well: a reader answers within seconds and a GB, whatever it is given.
 """
 
 from __future__ import annotations
 
-import gzip
 import json
-import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from foldproof.impl.errors import FoldproofError
+from foldproof.impl.files import ErrorType, opened
 
 MAX_BYTES = 64 * 1024 * 1024  # a shipped capture of 343 variants has 0.3 MB
-ErrorType = type[FoldproofError]
+MOST_VALUES = 2_000_000
+"""Values in one JSON value: Python takes some 100 bytes for each, and a shipped capture has 20,000."""
+MOST_LINES = 1_000_000
+MOST_DEPTH = 100
+NOT_JSON = (ValueError, RecursionError)
+"""What msgspec's decoder raises: its own errors are `ValueError`, and so are those of text and of long numbers."""
 T = TypeVar("T")
 
 
@@ -27,43 +32,61 @@ class RepeatedKey(dict[str, Any]):
 
 
 def read_bytes(path: Path, error: ErrorType = FoldproofError, limit: int = MAX_BYTES) -> bytes:
-    """The bytes of a file, unpacked if it is gzip. Raises `error` if it is absent, no file, or over `limit`."""
-    try:
-        if path.is_dir():
-            raise error("is a directory, not a file", where=str(path), fix="name the file itself")
-        with path.open("rb") as stream:
-            packed = stream.read(2) == b"\x1f\x8b"
-        with gzip.open(path) if packed else path.open("rb") as stream:
-            data = stream.read(limit + 1)
-    except (OSError, EOFError, zlib.error, ValueError) as problem:
-        raise error(f"cannot be read: {_reason(problem)}", where=str(path), fix="check the path") from None
+    """The bytes of a file, unpacked if it is gzip. Raises `error` if it is absent, no plain file, or over `limit`."""
+    with opened(path, error) as stream:
+        data = stream.read(limit + 1)
     if len(data) > limit:
         why = f"is larger than {limit // 2**20} MiB"
         raise error(why, where=str(path), fix="split it, or check that it is the right file")
     return data
 
 
-def _reason(problem: Exception) -> str:
-    return getattr(problem, "strerror", None) or str(problem)
-
-
 def parse(data: bytes | str, where: str, error: ErrorType = FoldproofError) -> Any:
     """The JSON value in `data`. Objects with a repeated key come back as `RepeatedKey`.
 
-    Raises `error` with line and column for anything that is not JSON (truncated, NaN, too deep, not UTF-8).
+    Raises `error` with line and column for anything that is not JSON (truncated, NaN, too deep, not UTF-8), or is more
+    than `MOST_VALUES` values.
     """
     try:
         text = data if isinstance(data, str) else data.decode("utf-8-sig")
-        return json.loads(text, object_pairs_hook=_object, parse_constant=_no_constant)
+        if _values(text) > MOST_VALUES:
+            raise error(f"holds more than {MOST_VALUES} values", where=where, fix="write one launch or case a line")
+        value = json.loads(text, object_pairs_hook=_object, parse_constant=_no_constant)
     except UnicodeDecodeError as problem:
         raise error(f"is not UTF-8 at byte {problem.start}", where=where, fix="save it as UTF-8") from None
     except json.JSONDecodeError as problem:
         place = f"{where}: line {problem.lineno} column {problem.colno}"
         raise error(f"is not JSON: {problem.msg}", where=place, fix="the file may be cut short") from None
     except RecursionError:
-        raise error("is nested too deeply", where=where, fix="no capture or launch nests this deep") from None
+        value = None
+        deep = True
     except ValueError as problem:
         raise error(f"is not JSON: {problem}", where=where, fix="write numbers as plain integers") from None
+    else:
+        deep = _is_deep(value)
+    if deep:
+        raise error("is nested too deeply", where=where, fix="no capture or launch nests this deep")
+    return value
+
+
+def _values(data: str) -> int:
+    """How many values a JSON text holds at most: a value follows a bracket, a brace or a comma."""
+    return sum(map(data.count, ",[{"))
+
+
+def _is_deep(value: Any) -> bool:
+    """Whether a value nests so deep that a walk through it by recursion might not come back."""
+    level = [value] if isinstance(value, (dict, list)) else []
+    for _ in range(MOST_DEPTH):
+        if not level:
+            return False
+        level = [
+            item
+            for one in level
+            for item in (one.values() if isinstance(one, dict) else one)
+            if isinstance(item, (dict, list))
+        ]
+    return bool(level)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -120,10 +143,11 @@ def located(place: str | Path, action: Callable[[], T]) -> T:
         raise problem.at(place) from None
 
 
-def read_many(path: Path, error: ErrorType = FoldproofError) -> Iterator[tuple[str, Any]]:
+def read_many(path: Path, error: ErrorType = FoldproofError, most: int = MOST_VALUES * 8) -> Iterator[tuple[str, Any]]:
     """The values of a JSON list, of one JSON object, or of NDJSON, each with its place in the file.
 
-    Plain or gzip. Repeated keys stay in as `RepeatedKey`, so that the caller can answer for one value.
+    Plain or gzip. Repeated keys stay in as `RepeatedKey`, so that the caller can answer for one value. Raises `error`
+    for more than `most` JSON values in all, or more than `MOST_LINES` lines, too.
     """
     data = read_bytes(path, error, 2 * MAX_BYTES)
     head = data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
@@ -133,6 +157,10 @@ def read_many(path: Path, error: ErrorType = FoldproofError) -> Iterator[tuple[s
         for position, value in enumerate(parse(data, str(path), error)):
             yield f"$[{position}]", value
         return
+    if sum(map(data.count, (b",", b"[", b"{"))) > most:
+        raise error(f"holds more than {most} values", where=str(path), fix="split it")
+    if data.count(b"\n") > MOST_LINES:
+        raise error(f"has more than {MOST_LINES} lines", where=str(path), fix="split it")
     lines = data.splitlines()
     if not _is_object(lines):
         yield "$", parse(data, str(path), error)
@@ -144,7 +172,7 @@ def read_many(path: Path, error: ErrorType = FoldproofError) -> Iterator[tuple[s
 
 def _is_object(lines: list[bytes]) -> bool:
     """Whether the first line that is not blank is a whole JSON value, so that the file is NDJSON."""
-    first = next(line for line in lines if line.strip())
+    first = next((line for line in lines if line.strip()), b"")
     try:
         json.loads(first)
     except (ValueError, RecursionError):

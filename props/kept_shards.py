@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 
 import msgspec
+from foldproof.impl.strictjson import NOT_JSON
 from foldproof.props.exhaust_external import Exhausted, Run
 from foldproof.props.tally import Finding, Tally
 
@@ -48,7 +49,10 @@ def _whole(run: Run, files: Iterable[tuple[str, bytes]]) -> list[_Kept]:
     found = []
     for name, content in files:
         if name.endswith(f"-{_digest(content)}.json"):
-            kept = msgspec.json.decode(content, type=_Kept)
+            try:
+                kept = msgspec.json.decode(content, type=_Kept)
+            except NOT_JSON:
+                continue
             if 0 <= kept.start < kept.stop <= run.universe.captures:
                 found.append(kept)
     return found

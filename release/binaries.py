@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from foldproof.gpu.bundle import MANIFEST, read_manifest
 from foldproof.impl.capture import Param
 from foldproof.impl.errors import InvalidCapture
+from foldproof.impl.strictjson import read_document
 from foldproof.release.findings import Finding, Severity, finding
 from foldproof.release.lenient import Entry, Lenient
 from foldproof.release.nvinfo import Cubin, CubinError, KernelInfo, read_cubin
@@ -33,7 +32,7 @@ SIZES: Mapping[str, int] = {"u1": 1, "i1": 1, "i8": 1, "u8": 1, "i16": 2, "u16":
     "fp64": 8,
 }
 MOST_SCRATCH_POINTERS = 2
-MOST_BYTES = 256 << 20
+MOST_BYTES = 128 << 20
 
 
 def cubin_findings(capture: Lenient) -> Iterator[Finding]:
@@ -47,14 +46,18 @@ def cubin_findings(capture: Lenient) -> Iterator[Finding]:
     for entry in capture.entries:
         if entry not in present:
             yield finding("L501", f"{entry.path}.hash", f"{capture.cubin(entry).name} is not in {capture.folder.name}")
-    files = {entry.index: _bytes(capture, entry) for entry in present}
-    yield from _digests(capture, present, files)
+    digests: dict[int, str] = {}
     cubins: dict[int, Cubin] = {}
+    broken = []
     for entry in present:
+        data = _bytes(capture, entry)
+        digests[entry.index] = hashlib.sha256(data).hexdigest()
         try:
-            cubins[entry.index] = read_cubin(files[entry.index])
+            cubins[entry.index] = read_cubin(data)
         except CubinError as problem:
-            yield finding("L503", f"{entry.path}.hash", f"{capture.cubin(entry).name} {problem}")
+            broken.append(finding("L503", f"{entry.path}.hash", f"{capture.cubin(entry).name} {problem}"))
+    yield from _digests(capture, present, digests)
+    yield from broken
     pairs = [(entry, cubins[entry.index]) for entry in present if entry.index in cubins]
     trailing = _trailing(pairs)
     for entry, cubin in pairs:
@@ -92,12 +95,12 @@ def _shared(entry: Entry, sm: int | None, known: Mapping[str, str]) -> Iterator[
             yield finding("L509", f"{entry.path}.shared", what)
 
 
-def _digests(capture: Lenient, present: list[Entry], files: Mapping[int, bytes]) -> Iterator[Finding]:
+def _digests(capture: Lenient, present: list[Entry], digests: Mapping[int, str]) -> Iterator[Finding]:
     """Each cubin, and `aot.json` itself, against the manifest beside it, if there is one."""
     manifest = _manifest(capture)
     for entry in present:
         wanted = manifest.get(entry.variant.hash)
-        if wanted and hashlib.sha256(files[entry.index]).hexdigest() != wanted:
+        if wanted and digests[entry.index] != wanted:
             yield finding("L502", f"{entry.path}.hash", f"{capture.cubin(entry).name} has another sha256")
         elif manifest and wanted is None:
             yield finding("L502", f"{entry.path}.hash", f"{MANIFEST} has no digest of {entry.variant.hash}")
@@ -106,9 +109,9 @@ def _digests(capture: Lenient, present: list[Entry], files: Mapping[int, bytes])
 def _manifest(capture: Lenient) -> dict[str, str]:
     """The sha256 of each cubin by hash; empty where there is no manifest that says them."""
     try:
-        value: Any = json.loads((capture.file.parent / MANIFEST).read_bytes())
+        value = read_document(capture.file.parent / MANIFEST, InvalidCapture)
         return {str(row["hash"]): str(row["cubin"]["sha256"]) for row in value["variants"]}
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (InvalidCapture, KeyError, TypeError):
         return {}
 
 
@@ -203,7 +206,7 @@ def size_of(param: Param) -> int | None:
 def _identical(pairs: list[tuple[Entry, Cubin]]) -> Iterator[Finding]:
     groups: dict[bytes, list[Entry]] = {}
     for entry, cubin in pairs:
-        groups.setdefault(hashlib.sha256(cubin.code).digest(), []).append(entry)
+        groups.setdefault(cubin.code, []).append(entry)
     for group in groups.values():
         if len(group) > 1:
             names = ", ".join(entry.variant.hash for entry in group)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from foldproof.impl.capture import Capture, Variant, capture_file
+from foldproof.impl.errors import InvalidCapture
+from foldproof.impl.files import digest_of
 from foldproof.impl.launch import launch_to
 from foldproof.impl.policy import Policy
 from foldproof.impl.select import Outcome, Selection
@@ -73,7 +74,7 @@ def digests(path: Path, capture: Capture) -> Digests:
     """The sha256 of each cubin that is beside the capture, by hash."""
     folder = capture_file(path).parent / capture.bin_dir
     files = {v.hash: folder / f"{v.hash}{capture.bin_ext}" for v in capture.kernels}
-    return {mark: hashlib.sha256(f.read_bytes()).hexdigest() for mark, f in files.items() if f.is_file()}
+    return {mark: digest_of(f, InvalidCapture) for mark, f in files.items() if f.is_file()}
 
 
 def capture_diff(

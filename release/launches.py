@@ -5,16 +5,15 @@ NDJSON is read a line at a time and never held whole, so that a day's trace cost
 
 from __future__ import annotations
 
-import gzip
 import json
-import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Annotated, Any
 
 import msgspec
 from foldproof.impl.capture import Capture, Const, Consts, converted
 from foldproof.impl.errors import InvalidLaunch
+from foldproof.impl.files import opened
 from foldproof.impl.launch import INT_KINDS, Arg, Kind, Launch, launch_from
 from foldproof.impl.strictjson import located, parse, reject_repeats
 from foldproof.props.derive import ALIGNED, KIND_OF, MULTIPLE_OF_16, OTHER, UNALIGNED
@@ -39,20 +38,8 @@ def read_launches(path: Path, capture: Capture) -> Iterator[Counted]:
 
     Raises `InvalidLaunch` with file, line or JSON path, and reason.
     """
-    try:
-        with _opened(path) as stream:
-            yield from _values(path, stream, capture)
-    except (OSError, EOFError, zlib.error) as problem:
-        why = f"cannot be read: {getattr(problem, 'strerror', None) or problem}"
-        raise InvalidLaunch(why, where=str(path), fix="check the path") from None
-
-
-def _opened(path: Path) -> IO[bytes]:
-    if path.is_dir():
-        raise InvalidLaunch("is a directory, not a file", where=str(path), fix="name the file itself")
-    with path.open("rb") as stream:
-        packed = stream.read(2) == b"\x1f\x8b"
-    return cast("IO[bytes]", gzip.open(path)) if packed else path.open("rb")
+    with opened(path, InvalidLaunch) as stream:
+        yield from _values(path, stream, capture)
 
 
 def _values(path: Path, stream: IO[bytes], capture: Capture) -> Iterator[Counted]:
@@ -115,6 +102,9 @@ def _each(place: Path | str, key: str, value: Mapping[str, Any], read: Any) -> I
         yield Counted(launch, count, where)
 
 
+Count = Annotated[int, msgspec.Meta(le=2**63 - 1)]
+
+
 class _NeedArg(msgspec.Struct, frozen=True):
     name: str
     kind: str
@@ -128,7 +118,7 @@ class _Need(msgspec.Struct, frozen=True):
     fn: str
     args: tuple[_NeedArg, ...]
     consts: Consts = {}
-    count: int = 1
+    count: Count = 1
     num_warps: int | None = None
     num_stages: int | None = None
     arch: str | None = None
@@ -170,7 +160,7 @@ class _Kernel(msgspec.Struct, frozen=True):
     fn: str = ""
     function: str = ""
     consts: dict[str, Any] = {}
-    launches: int = 1
+    launches: Count = 1
     num_warps: int | None = None
     num_stages: int | None = None
 
@@ -189,7 +179,11 @@ def _from_kernel(value: Any, capture: Capture) -> tuple[Launch, int]:
     for name in [n for n, c in consts.items() if n in read and (c.kind, c.value) == ("int", 1)]:
         del consts[name]
         args.append(Arg(name, Kind.I32, 1))
-    return Launch(fn, tuple(args), consts, kernel.num_warps, kernel.num_stages or None), max(kernel.launches, 0)
+    try:
+        launch = Launch(fn, tuple(args), consts, kernel.num_warps, kernel.num_stages or None)
+    except ValueError as problem:
+        raise InvalidLaunch(str(problem), where="$.runtime", fix="name each arg once") from None
+    return launch, max(kernel.launches, 0)
 
 
 def _const_value(value: Any) -> Any:

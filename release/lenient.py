@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from foldproof.impl.capture import Capture, Const, Param, Variant, capture_file, converted
+from foldproof.impl.capture import Capture, Const, Param, Variant, capture_file, converted, is_ending
 from foldproof.impl.errors import InvalidCapture
+from foldproof.impl.files import is_below
 from foldproof.impl.strictjson import RepeatedKey, parse, read_bytes
 from foldproof.release.findings import Finding, finding
 
@@ -48,13 +49,13 @@ class Lenient(msgspec.Struct, frozen=True):
     def folder(self) -> Path:
         """Where the cubins lie, by `bin_dir`; the capture's own folder where that is no plain path."""
         name = self.top.get("bin_dir", "cubins")
-        plain = isinstance(name, str) and ".." not in Path(name).parts and "\0" not in name
-        return self.file.parent / name if plain else self.file.parent
+        return self.file.parent / name if isinstance(name, str) and is_below(name) else self.file.parent
 
     def cubin(self, entry: Entry) -> Path:
         """The file of the entry's cubin."""
         ending = self.top.get("bin_ext", ".cubin")
-        return self.folder / f"{entry.variant.hash}{ending if isinstance(ending, str) else '.cubin'}"
+        plain = isinstance(ending, str) and is_ending(ending)
+        return self.folder / f"{entry.variant.hash}{ending if plain else '.cubin'}"
 
 
 def read_leniently(path: Path) -> Lenient:
@@ -62,6 +63,7 @@ def read_leniently(path: Path) -> Lenient:
     file = capture_file(path)
     value = parse(read_bytes(file, InvalidCapture, MOST_BYTES), str(file), InvalidCapture)
     found = list(_repeats(value, "$"))
+    value = _whole(value)
     if not isinstance(value, dict) or not isinstance(value.get("kernels"), list):
         why = "the value is no object" if not isinstance(value, dict) else "kernels is no list"
         return Lenient(file, {}, (), (*found, finding("L001", "$", why)))
@@ -92,12 +94,29 @@ def _top_faults(top: dict[str, Any]) -> Iterator[Finding]:
 def _repeats(value: Any, path: str) -> Iterator[Finding]:
     if isinstance(value, dict):
         if isinstance(value, RepeatedKey):
-            yield finding("L002", f"{path}.{value.key}", f"the key {value.key!r} is repeated")
+            yield finding("L002", f"{path}.{_whole(value.key)}", f"the key {value.key!r} is repeated")
         for key, item in value.items():
-            yield from _repeats(item, f"{path}.{key}")
+            if _is_half(key):
+                yield finding("L003", path, "a key holds half of a surrogate pair")
+            yield from _repeats(item, f"{path}.{_whole(key)}")
     elif isinstance(value, list):
         for position, item in enumerate(value):
             yield from _repeats(item, f"{path}[{position}]")
+    elif isinstance(value, str) and _is_half(value):
+        yield finding("L003", path, "text holds half of a surrogate pair")
+
+
+def _is_half(text: str) -> bool:
+    return any("\ud800" <= c <= "\udfff" for c in text) if not text.isascii() else False
+
+
+def _whole(value: Any) -> Any:
+    """The value with halves of surrogate pairs replaced, so that what is said of it can be written."""
+    if isinstance(value, dict):
+        return {_whole(key): _whole(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_whole(item) for item in value]
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 def _variant(raw: Any, path: str) -> tuple[Variant | None, list[Finding]]:

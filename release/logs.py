@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 from foldproof.impl.capture import Capture
 from foldproof.impl.errors import FoldproofError
+from foldproof.impl.files import opened
 from foldproof.impl.launch import Arg, Kind, Launch, launch_from
 from foldproof.release.classes import class_key
 from foldproof.release.dumps import arg_json, const_json, option_json, says_kind
@@ -164,24 +165,20 @@ def pattern(text: str, needs: Sequence[str], option: str) -> re.Pattern[str]:
 
 
 def lines_of(path: Path, follow: float = 0.0) -> Iterator[str]:
-    """The lines of a log, cut at a MiB; with `follow`, those that are added in that many seconds too.
+    """The lines of a log, plain, gzip or a pipe, cut at a MiB; with `follow`, those added in that many seconds too.
 
     Raises `FoldproofError` where the file cannot be read.
     """
     until = time.monotonic() + follow
-    try:
-        with path.open("rb") as stream:
-            while True:
-                line = stream.readline(MOST_LINE)
-                if line:
-                    yield line.decode("utf-8", "replace")
-                elif time.monotonic() >= until:
-                    return
-                else:
-                    time.sleep(min(0.2, follow))
-    except OSError as problem:
-        why = f"cannot be read: {problem.strerror or problem}"
-        raise FoldproofError(why, where=str(path), fix="check the path") from None
+    with opened(path, pipe=True) as stream:
+        while True:
+            line = stream.readline(MOST_LINE)
+            if line:
+                yield line.decode("utf-8", "replace")
+            elif time.monotonic() >= until:
+                return
+            else:
+                time.sleep(min(0.2, follow))
 
 
 def launches_of(events: LogEvents, capture: Capture | None) -> Iterator[Counted]:

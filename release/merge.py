@@ -7,7 +7,6 @@ result is held against each input by `changes.verdicts`: nothing changes unless 
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ import msgspec
 from foldproof import __version__
 from foldproof.impl.capture import Capture, Variant, capture_file, capture_from, load_capture
 from foldproof.impl.errors import InvalidCapture
+from foldproof.impl.files import digest_of
 from foldproof.impl.policy import Policy
 from foldproof.impl.strictjson import read_document
 from foldproof.release.changes import FunctionVerdict, verdicts
@@ -112,7 +112,7 @@ def _input(path: Path, number: int) -> Input:
     for value, variant in zip(raw["kernels"], capture.kernels, strict=True):
         cubin = folder / f"{variant.hash}{capture.bin_ext}"
         there = cubin.is_file()
-        digest = hashlib.sha256(cubin.read_bytes()).hexdigest() if there else None
+        digest = digest_of(cubin, InvalidCapture) if there else None
         entries.append(Entry(value, variant, cubin if there else None, digest, number))
     name = path.name if path.suffix != ".json" else file.parent.name
     label = re.sub(r"[^\w.-]", "_", name) or "capture"

@@ -22,7 +22,8 @@ import msgspec
 from foldproof.impl.capture import INT_TYPES, Const
 from foldproof.impl.errors import FoldproofError, one_line
 from foldproof.impl.launch import INT_KINDS, Arg, Kind
-from foldproof.impl.strictjson import located, read_bytes
+from foldproof.impl.strictjson import located
+from foldproof.impl.tomlfile import toml_text
 from foldproof.props.derive import ALIGNED, UNALIGNED
 from foldproof.release.shapes import Family
 
@@ -51,9 +52,9 @@ class Scenario(msgspec.Struct, frozen=True):
 
 def read_ranges(path: Path) -> list[Scenario]:
     """The scenarios of a TOML file, in its order. Raises `InvalidRanges` with the place of what it cannot mean."""
-    data = read_bytes(path, InvalidRanges, 4 << 20)
+    text = toml_text(path, InvalidRanges)
     try:
-        value = tomllib.loads(data.decode())
+        value = tomllib.loads(text)
     except (ValueError, RecursionError) as problem:  # TOMLDecodeError, and numbers of thousands of digits
         raise InvalidRanges(f"is not TOML: {one_line(str(problem))}", where=str(path), fix=FIX) from None
     found = [scenario for fn, tables in value.items() for scenario in _scenarios(path, fn, tables)]

@@ -29,9 +29,12 @@ def unreached(entries: Sequence[Entry], policy: Policy) -> Iterator[Finding]:
 
 
 def functions(entries: Sequence[Entry]) -> Iterator[tuple[Family, list[Entry]]]:
-    """The entries of each function, with the family of their variants."""
+    """The entries of each function, with the family of their variants; of one hash, which L105 tells, the first."""
     groups: dict[str, list[Entry]] = {}
+    first: dict[str, int] = {}
     for entry in entries:
+        if first.setdefault(entry.variant.hash, entry.index) != entry.index:
+            continue
         groups.setdefault(entry.variant.fn, []).append(entry)
     for fn, own in groups.items():
         yield Family.of(fn, [entry.variant for entry in own]), own

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 from foldproof.impl.errors import FoldproofError, one_line
+from foldproof.impl.tomlfile import toml_text
 from msgspec import Meta
 
 FILE = "foldproof.toml"
@@ -92,10 +93,9 @@ class Config(Table, frozen=True):
 
 def load_config(file: Path) -> Config:
     """The obligations that a file states. Raises `FoldproofError` with the place of what is wrong."""
+    text = toml_text(file)
     try:
-        return msgspec.toml.decode(file.read_bytes(), type=Config)
-    except OSError as problem:
-        raise FoldproofError(f"cannot be read: {problem.strerror}", where=str(file), fix=_FIX) from None
+        return msgspec.toml.decode(text, type=Config)
     except msgspec.ValidationError as problem:
         said = str(problem)
         why, mark, place = said.rpartition(" - at `")

@@ -16,6 +16,9 @@ MAX_BYTES = 1024**3
 """Unpacked; a million launches have some 300 MB."""
 
 
+MOST_LINE = 1 << 20
+
+
 class _Line(msgspec.Struct, frozen=True):
     launch: dict[str, Any]
     ending: str
@@ -41,7 +44,7 @@ def read_picks(content: bytes, where: str) -> Iterator[Pick]:
     try:
         for line in _lines(content):
             value = msgspec.json.decode(line, type=_Line)
-            yield Pick(value.launch, value.ending, value.hash)
+            yield Pick(_launch(value.launch), value.ending, value.hash)
     except (OSError, EOFError, ValueError, zlib.error, RecursionError, msgspec.DecodeError) as problem:
         why = f"holds no picks: {one_line(str(problem))}"
         raise FoldproofError(why, where=where, fix="run foldproof check again") from None
@@ -52,11 +55,19 @@ def _lines(content: bytes) -> Iterator[bytes]:
         raise EOFError("the file is empty")
     left = MAX_BYTES
     with gzip.GzipFile(fileobj=io.BytesIO(content)) as stream:
-        while line := stream.readline(left + 1):
+        while line := stream.readline(MOST_LINE + 1):
             left -= len(line)
-            if left < 0:
-                raise ValueError(f"more than {MAX_BYTES} bytes")
+            if left < 0 or len(line) > MOST_LINE:
+                raise ValueError(f"more than {MAX_BYTES} bytes, or {MOST_LINE} in one line")
             yield line
+
+
+def _launch(value: dict[str, Any]) -> dict[str, Any]:
+    """The value itself, whose parts are what `launch_words` takes them for."""
+    args, consts = value.get("args", []), value.get("consts", {})
+    if isinstance(args, list) and all(isinstance(arg, dict) for arg in args) and isinstance(consts, dict):
+        return value
+    raise ValueError("a line without a launch")
 
 
 def launch_words(launch: dict[str, Any]) -> str:

@@ -14,6 +14,8 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 from foldproof.impl.errors import FoldproofError, one_line
+from foldproof.impl.files import is_below
+from foldproof.impl.strictjson import NOT_JSON
 from foldproof.reports.canonical import canonical, sha256
 from foldproof.reports.events import SCHEMA_VERSION, FileRef, Record, Rendered, RunFinished, files_of
 from foldproof.reports.write import TEMPORARY, write_folder
@@ -21,6 +23,8 @@ from foldproof.reports.write import TEMPORARY, write_folder
 RECORDS = "records"
 MAX_BYTES = 256 * 1024 * 1024
 """The most that one file of a folder is read of: a receipt of a whole corpus has 0.03 MB, a million picks 20 MB."""
+MOST_RECORD = 8 * 1024 * 1024
+"""The most that a record may have; the digests of 10,000 cubins have 1 MB."""
 _NAME = re.compile(r"[0-9a-f]{64}\.json")
 
 
@@ -124,7 +128,7 @@ def read(folder: Path) -> tuple[list[Stored], list[Damage]]:
 
 
 def _read_one(file: Path) -> Stored | Damage:
-    name = f"{RECORDS}/{file.name}"
+    name = one_line(f"{RECORDS}/{file.name}")
     if file.is_symlink():
         return Damage(name, "is a link: the folder must hold the record itself")
     if not _NAME.fullmatch(file.name) or not file.is_file():
@@ -141,13 +145,16 @@ def _read_one(file: Path) -> Stored | Damage:
 
 def _parsed(content: bytes, digest: str) -> Stored | str:
     """The record in `content`, or why it is none."""
+    if len(content) > MOST_RECORD:
+        return f"has more than {MOST_RECORD} bytes"
     try:
         record = msgspec.json.decode(content, type=Record)
-    except (msgspec.DecodeError, msgspec.ValidationError, RecursionError, ValueError) as problem:
+        again = canonical(record)
+    except NOT_JSON as problem:
         return f"is no record: {one_line(str(problem))}"
     if record.schema_version != SCHEMA_VERSION:
         return f"has schema version {record.schema_version}; this foldproof reads {SCHEMA_VERSION}"
-    if canonical(record) != content:
+    if again != content:
         return "is not in canonical form, or holds fields that no record has"
     return Stored(digest, record)
 
@@ -202,5 +209,4 @@ def _file_damage(folder: Path, path: str, digest: str) -> str:
 
 
 def _is_below(path: str) -> bool:
-    parts = PurePosixPath(path)
-    return bool(parts.parts) and not parts.is_absolute() and ".." not in parts.parts and "\0" not in path
+    return bool(PurePosixPath(path).parts) and is_below(path)

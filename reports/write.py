@@ -7,9 +7,10 @@ import errno
 import os
 import tempfile
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from foldproof.impl.errors import FoldproofError
+from foldproof.impl.files import is_below
 
 TEMPORARY = ".writing-"
 """How the name of a file begins that is being written; one whose writer was killed stays, and nobody reads it."""
@@ -26,6 +27,8 @@ def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in files.items():
             target = folder / name
+            if not is_below(name) or leads_out(folder, name):
+                raise FoldproofError("lies outside the folder", where=str(target), fix="remove the link")
             target.parent.mkdir(parents=True, exist_ok=True)
             handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=TEMPORARY)
             staged.append((Path(temporary), target))
@@ -40,6 +43,11 @@ def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
         for temporary_file, _ in staged:
             with contextlib.suppress(OSError):
                 temporary_file.unlink(missing_ok=True)
+
+
+def leads_out(folder: Path, name: str) -> bool:
+    """Whether a link stands in the way from the folder to the file, so that the file would be written elsewhere."""
+    return any((folder / part).is_symlink() for part in list(PurePosixPath(name).parents)[:-1])
 
 
 def unwritable(problem: OSError | ValueError, where: Path) -> FoldproofError:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from foldproof.gpu.replay.tally import BoutCount
 from foldproof.impl.errors import FoldproofError
+from foldproof.impl.strictjson import NOT_JSON
+
+T = TypeVar("T")
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -25,7 +28,7 @@ class Progress:
         self._file = file
         self.pieces: dict[str, Any] = {}
         if resume and file.is_file():
-            lines = [msgspec.json.decode(line, type=Kept) for line in _whole_lines(file)]
+            lines = _located(file, lambda: [msgspec.json.decode(line, type=Kept) for line in _whole_lines(file)])
             self.pieces = {line.key: line.value for line in lines}
             if self.pieces.pop("run", None) != dict(run):
                 why = "is of a run with another capture, seed or number of sets"
@@ -46,7 +49,16 @@ class Progress:
     def counts(self) -> dict[str, BoutCount]:
         """The bouts that are done, by launch name."""
         bouts = {key[5:]: value for key, value in self.pieces.items() if key.startswith("bout ")}
-        return {name: msgspec.convert(value, BoutCount) for name, value in bouts.items()}
+        return _located(self._file, lambda: {name: msgspec.convert(value, BoutCount) for name, value in bouts.items()})
+
+
+def _located(file: Path, action: Callable[[], T]) -> T:
+    """`action()`; what it finds wrong in the file is an error of one line."""
+    try:
+        return action()
+    except (OSError, *NOT_JSON) as problem:
+        why = f"is no progress of a run: {problem}"
+        raise FoldproofError(why, where=str(file), fix="leave out --resume") from None
 
 
 def _whole_lines(file: Path) -> list[bytes]:

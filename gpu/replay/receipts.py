@@ -21,11 +21,14 @@ from foldproof.gpu.replay.inputs import DOMAINS, DomainName
 from foldproof.gpu.replay.verdicts import PairVerdict
 from foldproof.impl.capture import capture_file, load_capture
 from foldproof.impl.errors import FoldproofError, InvalidCapture
-from foldproof.impl.strictjson import read_bytes, read_document
+from foldproof.impl.files import digest_of
+from foldproof.impl.strictjson import NOT_JSON, read_bytes, read_document
 
 SCHEMA_VERSION = 1
 SUFFIX = ".receipt.json.gz"
 """A receipt of the corpus is 400 KB of text and 30 KB packed; unpacked ones are read as well."""
+MOST_BYTES = 16 << 20
+"""Unpacked."""
 
 
 class CaptureId(msgspec.Struct, frozen=True):
@@ -90,7 +93,7 @@ def capture_id(capture: Path) -> CaptureId:
     loaded = load_capture(capture)
     folder = capture_file(capture).parent / loaded.bin_dir
     files = {v.hash: folder / f"{v.hash}{loaded.bin_ext}" for v in loaded.kernels}
-    cubins = {name: hashlib.sha256(file.read_bytes()).hexdigest() for name, file in files.items() if file.is_file()}
+    cubins = {name: digest_of(file, InvalidCapture) for name, file in files.items() if file.is_file()}
     return CaptureId(capture_digest(capture), len(loaded.kernels), str(loaded.generator or ""), cubins)
 
 
@@ -115,8 +118,8 @@ def read_receipt(file: Path) -> Receipt:
     """One receipt. Raises FoldproofError with file, place and reason."""
     fix = "make it again with foldproof replay, or remove it"
     try:
-        receipt = msgspec.json.decode(read_bytes(file), type=Receipt)
-    except (msgspec.DecodeError, msgspec.ValidationError) as problem:
+        receipt = msgspec.json.decode(read_bytes(file, limit=MOST_BYTES), type=Receipt)
+    except NOT_JSON as problem:
         raise FoldproofError(f"is no receipt: {problem}", where=str(file), fix=fix) from None
     if receipt.schema_version != SCHEMA_VERSION:
         why = f"has schema version {receipt.schema_version}; this foldproof reads {SCHEMA_VERSION}"
@@ -135,7 +138,7 @@ def read_receipts(folder: Path) -> list[Receipt]:
 def write_receipt(receipt: Receipt, folder: Path) -> Path:
     """Write a receipt, packed, under a name made of its kind, device, time and seed. Raises OSError."""
     device = "".join(c if c.isalnum() else "-" for c in receipt.device.name.lower()).strip("-")
-    stamp = receipt.started.replace(":", "").replace("-", "")[:15]
+    stamp = "".join(c for c in receipt.started if c.isalnum())[:15]
     file = folder / f"{receipt.kind}-{device}-{stamp}-{receipt.seed}{SUFFIX}"
     folder.mkdir(parents=True, exist_ok=True)
     part = file.with_suffix(".part")

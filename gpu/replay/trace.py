@@ -16,7 +16,7 @@ import msgspec
 from foldproof.impl.capture import converted
 from foldproof.impl.errors import InvalidLaunch
 from foldproof.impl.launch import Kind, Launch, launch_from, launch_to
-from foldproof.impl.strictjson import located, read_many
+from foldproof.impl.strictjson import located, read_many, reject_repeats
 from msgspec import Meta
 
 Role: TypeAlias = Literal["in", "out", "inout"]
@@ -60,6 +60,7 @@ def record_from(value: Any, name: str = "") -> Record:
     if not isinstance(value, dict) or "launch" not in value:
         why = "a trace record is an object with a launch and a grid"
         raise InvalidLaunch(why, where="$", fix="see docs/reference/replay.md")
+    reject_repeats(value, InvalidLaunch)
     launch = located("$.launch", lambda: launch_from(value["launch"]))
     beside = converted(value, _Beside, InvalidLaunch)
     pointers = {arg.name: arg for arg in launch.args if arg.kind == Kind.PTR}

@@ -7,7 +7,6 @@ for pair in replay.pairs(load_cases(Path("launches.json"))):
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
@@ -27,10 +26,14 @@ from foldproof.gpu.symbolic.sass import contract_nothing
 from foldproof.gpu.symbolic.verdict import BitsError, BitsVerdict, Pair, cannot_load, witness_case
 from foldproof.gpu.symbolic.witness import Searcher
 from foldproof.impl.capture import Capture, Variant, capture_file, load_capture
+from foldproof.impl.files import digest_of
 from foldproof.impl.rules import Rules, Strictness, refusal
+from foldproof.impl.strictjson import read_bytes
 
 __all__ = ["BitsError", "BitsVerdict", "Level", "Pair", "Replay", "load_cases", "pairs", "verdict", "witness_case"]
 
+MOST_PTX = 8 << 20
+"""Bytes of PTX that are read; the longest kernel of the bundled corpus has 0.1 MB."""
 ADMITS = Rules(Strictness.RUNTIME_ONE)
 
 
@@ -109,9 +112,10 @@ class Replay:
         """The parsed PTX of a variant. Raises `PtxError`, or `BitsError` where the file cannot be read."""
         path = self.ptx_path(name)
         try:
-            return read_ptx(path.read_text(encoding="utf-8"), where=str(path))
-        except (OSError, UnicodeDecodeError) as problem:
+            text = read_bytes(path, BitsError, MOST_PTX).decode("utf-8")
+        except UnicodeDecodeError as problem:
             raise BitsError(f"cannot be read: {problem}", where=str(path), fix="build the capture again") from None
+        return read_ptx(text, where=str(path))
 
     def verdict(self, pair: Pair) -> BitsVerdict:
         """The verdict of a pair. Raises only for files that cannot be read; what cannot be decided is `unknown`."""
@@ -139,7 +143,7 @@ class Replay:
         paths = [self.cubin_path(h) for h in (pair.first, pair.second)]
         if not all(path.is_file() for path in paths):
             return False
-        one, other = (hashlib.sha256(path.read_bytes()).digest() for path in paths)
+        one, other = map(digest_of, paths)
         if one != other:
             return False
         a, b = (self._variants[h] for h in (pair.first, pair.second))

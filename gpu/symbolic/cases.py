@@ -20,7 +20,7 @@ from foldproof.gpu.symbolic.program import Kernel
 from foldproof.impl.capture import Variant
 from foldproof.impl.errors import InvalidLaunch
 from foldproof.impl.launch import Kind, Launch, launch_from
-from foldproof.impl.strictjson import located, read_many
+from foldproof.impl.strictjson import located, read_many, reject_repeats
 
 ELEMENTS: Mapping[str, tuple[int, str]] = {
     "fp32": (4, "f32"),
@@ -63,13 +63,17 @@ def case_from(value: Any, name: str = "launch") -> LaunchCase:
     """A case from a decoded JSON value. Raises `InvalidLaunch`."""
     if not isinstance(value, dict) or "launch" not in value:
         return LaunchCase(name, launch_from(value))
+    reject_repeats(value, InvalidLaunch)
     grid = value.get("grid")
     if grid is not None and not (
         isinstance(grid, list) and len(grid) == 3 and all(isinstance(n, int) and 0 < n < 1 << 31 for n in grid)
     ):
         raise InvalidLaunch("the grid is no list of three positive extents", where="$.grid", fix="write [x, y, z]")
     below = {}
-    for buffer, note in (value.get("buffers") or {}).items():
+    notes = value.get("buffers") or {}
+    if not isinstance(notes, dict):
+        raise InvalidLaunch("buffers is no object", where="$.buffers", fix="see docs/reference/replay.md")
+    for buffer, note in notes.items():
         bound = note.get("below", 0) if isinstance(note, dict) else None
         if not isinstance(bound, int) or bound < 0:
             raise InvalidLaunch("below is no bound", where=f"$.buffers.{buffer}.below", fix="write a number from 0")

@@ -25,6 +25,7 @@ from foldproof.gpu.symbolic.program import (
     Sym,
     Vec,
 )
+from foldproof.gpu.symbolic.renaming import rename
 from lark import Lark, Token, Transformer, UnexpectedInput
 from lark.exceptions import VisitError
 
@@ -96,10 +97,13 @@ class _Build(Transformer):  # type: ignore[type-arg]
             names = [item] if isinstance(item, str) else item if isinstance(item, tuple) else ()
             renamed.update((name, f"{name}@{self.scopes}") for name in names)
         if renamed:
-            self.labels = {renamed.get(name, name): at for name, at in self.labels.items()}
-            self.regs = {renamed.get(name, name): kind for name, kind in self.regs.items()}
+            for name, own in renamed.items():
+                if name in self.labels:
+                    self.labels[own] = self.labels.pop(name)
+                if name in self.regs:
+                    self.regs[own] = self.regs.pop(name)
             for index in inside:
-                self.code[index] = _rename(self.code[index], renamed)
+                self.code[index] = rename(self.code[index], renamed)
         return inside
 
     def loc(self, items: list[Token]) -> None:
@@ -200,8 +204,8 @@ def _read(text: str, where: str) -> Kernel:
     try:
         kernel: Kernel = _Build().transform(_PARSER.parse(text))
     except UnexpectedInput as problem:
-        line = getattr(problem, "line", 0)
-        shown = text.splitlines()[line - 1].strip() if 0 < line <= text.count("\n") + 1 else "the end of the file"
+        line = max(getattr(problem, "line", 0), 0)
+        shown = text.split("\n")[line - 1].strip() if 0 < line <= text.count("\n") + 1 else "the end of the file"
         fix = "only PTX as Triton emits it is read"
         raise PtxError(f"cannot read {shown!r}", where=f"{where}: line {line}", fix=fix) from None
     except PtxError as problem:
@@ -209,33 +213,29 @@ def _read(text: str, where: str) -> Kernel:
     except VisitError as problem:
         if isinstance(problem.orig_exc, PtxError):
             raise problem.orig_exc.at(where) from None
-        raise
+        # A token of the right shape that says nothing: 09, `.loc` without numbers, `.align 0`.
+        why = f"a {problem.rule} that means nothing ({problem.orig_exc})"
+        raise PtxError(
+            why, where=f"{where}: line {_line(problem.obj)}", fix="only PTX as Triton emits it is read"
+        ) from None
+    except RecursionError:
+        raise PtxError("blocks are nested too deeply", where=where, fix="only PTX as Triton emits it is read") from None
     for instr in kernel.code:
         if instr.parts[0] == "bra":
-            target = instr.operands[0]
+            target = instr.operands[0] if instr.operands else None
             if not isinstance(target, Sym) or target.name not in kernel.labels:
                 raise PtxError("branches to a label that is not in this kernel", where=f"{where}: line {instr.line}")
     return kernel
 
 
+def _line(item: Any) -> int:
+    """The line of a token, or of the first token below a part of the parse that has one; 0 where none has."""
+    tokens = [item] if isinstance(item, Token) else getattr(item, "children", [])
+    return next((one.line for one in tokens if isinstance(one, Token) and one.line), 0)
+
+
 def _operand(item: Any) -> Operand:
     return Sym(str(item)) if isinstance(item, Token) else item
-
-
-def _rename(instr: Instr, names: dict[str, str]) -> Instr:
-    guard = Guard(names.get(instr.guard.reg, instr.guard.reg), instr.guard.negated) if instr.guard else None
-    operands = tuple(_renamed(o, names) for o in instr.operands)
-    return Instr(instr.opcode, instr.parts, operands, guard, instr.line, instr.loc)
-
-
-def _renamed(item: Any, names: dict[str, str]) -> Any:
-    if isinstance(item, Reg | Sym):
-        return type(item)(names.get(item.name, item.name))
-    if isinstance(item, Mem):
-        return Mem(_renamed(item.base, names), item.offset, item.extra)
-    if isinstance(item, Vec):
-        return Vec(tuple(_renamed(i, names) for i in item.items))
-    return Split(_renamed(item.first, names), _renamed(item.second, names)) if isinstance(item, Split) else item
 
 
 def _int(token: str) -> int:

@@ -22,11 +22,11 @@ from foldproof.impl.external.wire import (
     launch_messages,
     replies_from,
 )
+from foldproof.impl.strictjson import NOT_JSON
 
 BATCH = WINDOW // 2
 """Launches are written in batches of half a window: while the selector works on one, the next is prepared."""
-
-MAX_LINE, NOT_JSON = 1 << 20, (msgspec.DecodeError, UnicodeDecodeError)
+MAX_LINE = 1 << 20
 WiresOf: TypeAlias = Callable[[list[int]], list[WireLaunch | msgspec.Raw]]
 
 

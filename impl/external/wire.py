@@ -13,6 +13,7 @@ from foldproof.impl.cases import capture_to
 from foldproof.impl.errors import InvalidCapture, InvalidLaunch, one_line
 from foldproof.impl.external.answers import Reply, SelectorError
 from foldproof.impl.launch import Arg, Kind, Launch
+from foldproof.impl.strictjson import NOT_JSON
 
 PROTOCOL = "foldproof-selector/1"
 WINDOW = 1024
@@ -145,7 +146,7 @@ def hello_from(line: bytes) -> Hello:
     """A greeting. Raises `SelectorError` for any other line."""
     try:
         return msgspec.json.decode(line, type=Hello)
-    except (msgspec.DecodeError, UnicodeDecodeError) as problem:
+    except NOT_JSON as problem:
         shown = one_line(line[:200].decode("utf-8", "replace"))
         why = f"its first line is no greeting ({one_line(str(problem))}): {shown}"
         raise SelectorError(why, fix="see docs/reference/protocol.md") from None
@@ -155,7 +156,7 @@ _REPLIES = msgspec.json.Decoder(Reply)
 
 
 def replies_from(lines: bytes | bytearray) -> list[Reply]:
-    """The answers in whole lines. Raises `msgspec.DecodeError` or `UnicodeDecodeError` if one of them is none."""
+    """The answers in whole lines. Raises one of `NOT_JSON` if one of them is none."""
     return _REPLIES.decode_lines(lines)
 
 

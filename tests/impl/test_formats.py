@@ -210,7 +210,7 @@ def test_a_policy_without_a_pass_or_with_a_half_promise_is_refused(tmp_path: Pat
     with pytest.raises(InvalidPolicy, match="name an older policy"):
         load_policy(str(file))
     file.write_bytes(b"\xff\xfe")
-    with pytest.raises(InvalidPolicy, match="cannot be read: is not UTF-8"):
+    with pytest.raises(InvalidPolicy, match="is not TOML: no UTF-8 at byte 0"):
         load_policy(str(file))
     with pytest.raises(InvalidPolicy, match="cannot be read: No such file"):
         load_policy(str(tmp_path / "absent.toml"))

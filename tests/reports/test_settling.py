@@ -540,7 +540,7 @@ def test_what_is_no_text_is_no_toml(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "f.toml").write_bytes(content)
     with pytest.raises(FoldproofError, match="is not TOML"):
         load_config(tmp_path / "f.toml")
-    with pytest.raises(FoldproofError, match="cannot be read"):
+    with pytest.raises(FoldproofError, match="is a directory"):
         load_config(tmp_path)
 
 
