@@ -214,7 +214,7 @@ def test_a_policy_without_a_pass_or_with_a_half_promise_is_refused(tmp_path: Pat
         load_policy(str(file))
     with pytest.raises(InvalidPolicy, match="cannot be read: No such file"):
         load_policy(str(tmp_path / "absent.toml"))
-    with pytest.raises(InvalidPolicy, match="cannot be read: Is a directory"):
+    with pytest.raises(InvalidPolicy, match="is a directory, not a file"):
         load_policy(str(_folder(tmp_path / "d.toml")))
 
 
