@@ -18,7 +18,7 @@ WRONG_CONST = {Reason.CONST_DIFFERS, Reason.FOLDED}
 ADMITS = {
     "exact-takes-one": (EXACT, {Reason.FOLDABLE}),
     "general-takes-one": (GENERAL, {Reason.FOLDABLE}),
-    "exact-takes-lost-div16": (EXACT, {Reason.DIV16_UNUSED}),
+    "exact-takes-lost-div16": (EXACT, {Reason.DIV16_UNUSED, Reason.DIV16_INEXACT}),
     "div16-ignored": (GENERAL, BOUND),
     "div16-ignored-on-ints": (GENERAL, BOUND),
     "div16-ignored-on-pointers": (GENERAL, {Reason.NOT_DIV16}),
