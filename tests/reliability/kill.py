@@ -114,7 +114,7 @@ def killed(scene: Scene, words: tuple[str, ...], took: float, out: Path, watched
     """Start, kill at a random moment, and look at what is left. Writes are seen below `watched`, or `out`."""
     before = digests(out)
     mark = fresh_mark()
-    process = start(words, mark)
+    process = start(words, mark, stderr=subprocess.DEVNULL)  # a pipe that an orphan holds would never end
     moment = scene.dice.uniform(0, took)
     if scene.dice.random() < AIMED:
         await_writes(process, watched or out, scene.dice.randint(1, 8), took)
@@ -123,7 +123,7 @@ def killed(scene: Scene, words: tuple[str, ...], took: float, out: Path, watched
         process.wait(moment)
     scene.late += process.poll() is not None
     process.kill()
-    process.communicate()
+    process.wait()
     scene.kills += 1
     ended(mark)
     after = digests(out)

@@ -172,7 +172,7 @@ def test_a_report_that_does_not_fit_changes_no_file_of_the_one_before(
     before = {file.name: file.stat().st_mtime_ns for file in folder.iterdir()}
     assert {"receipt.md", "report.html"} <= before.keys()
     free = os.statvfs(folder)
-    (folder / "filler").write_bytes(bytes(free.f_bavail * free.f_frsize - 8192))
+    (folder / "filler").write_bytes(bytes(free.f_bavail * free.f_frsize - 8193) + b"\n")
     refused(words, "free some space", folder)
     assert {file.name: file.stat().st_mtime_ns for file in folder.iterdir() if file.name != "filler"} == before
 
