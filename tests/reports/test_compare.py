@@ -238,10 +238,10 @@ def test_picks_come_back_and_equal_ones_give_equal_bytes() -> None:
         b"",
         b"no gzip",
         pick_bytes([pick(1, "exact", "k")])[:-9],
-        gzip.compress(b'{"launch": [], "ending": "exact", "hash": null}\n'),
-        gzip.compress(b'{"launch": {}, "ending": "exact"}\n'),
-        gzip.compress(b"[" * 100_000),
-        gzip.compress(b"\xff\n"),
+        gzip.compress(b'{"launch": [], "ending": "exact", "hash": null}\n', mtime=0),
+        gzip.compress(b'{"launch": {}, "ending": "exact"}\n', mtime=0),
+        gzip.compress(b"[" * 100_000, mtime=0),
+        gzip.compress(b"\xff\n", mtime=0),
         b"\x1f\x8b\x08\x00" + bytes(6) + b"\xff" * 40,
     ],
 )
@@ -254,4 +254,4 @@ def test_what_holds_no_picks_is_told_in_one_line(content: bytes) -> None:
 def test_a_packed_file_is_unpacked_within_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(picks_module, "MAX_BYTES", 1000)
     with pytest.raises(FoldproofError, match="more than 1000 bytes"):
-        list(read_picks(gzip.compress(b" " * 2000), "f"))
+        list(read_picks(gzip.compress(b" " * 2000, mtime=0), "f"))
