@@ -25,6 +25,7 @@ SLOW_FILES = {
     "model/test_proving.py": "proves, refutes and shrinks at two by two",
     "props/test_crew.py": "starts a Dask scheduler and workers, and kills one",
     "props/test_mutants.py": "hunts every mutant",
+    "props/test_plugin.py": "starts pytest in processes of its own",
     "props/test_rounds.py": "visits every cell of the coverage table",
     "props/test_selector_campaign.py": "finds and shrinks every planted fault",
     "props/test_stateful.py": "runs a state machine",
