@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
 import random
 import sys
 import tempfile
@@ -48,9 +47,11 @@ class Sizes(msgspec.Struct, frozen=True):
     seeds: int = SEEDS
     universe: Universe = Universe(3, 2, 2)
     seconds: float = 10.0
+    repeats: int = 7
+    """Of each side of a comparison and each point of a curve (`props.measure`); `runs` are those of a rate."""
 
 
-QUICK = Sizes(200_000, 5_000, 1, 2, Universe(2, 2, 1), 0.5)
+QUICK = Sizes(200_000, 5_000, 1, 2, Universe(2, 2, 1), 0.5, 3)
 
 
 class Built(msgspec.Struct, frozen=True):
@@ -60,12 +61,6 @@ class Built(msgspec.Struct, frozen=True):
     library: Path
     planted_command: Path
     planted_library: Path
-
-
-def machine() -> str:
-    """What the numbers were measured on."""
-    cores = len(os.sched_getaffinity(0))
-    return f"{platform.machine()}, {cores} cores, Python {platform.python_version()}"
 
 
 def batch_rows(sizes: Sizes) -> Iterator[Row]:

@@ -1,19 +1,15 @@
-"""How long it takes to refute `single-guard`: the model, CrossHair on an equivalent contract, plain Hypothesis.
+"""Three ways to refute T01 of `single-guard`: the model, CrossHair on an equivalent contract, plain Hypothesis.
 
-`python -m foldproof.props.refuting` prints medians and ratios of one run. CrossHair is looked for on the path; where
-it is absent its row says so.
+`foldproof bench --only proofs` measures them. CrossHair is looked for beside the interpreter and on the path.
 """
 
 from __future__ import annotations
 
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
-from time import perf_counter
 
 import hypothesis
 import hypothesis.errors
@@ -102,35 +98,3 @@ def crosshair() -> Path | None:
     beside = Path(sys.executable).parent / "crosshair"
     found = shutil.which("crosshair")
     return beside if beside.exists() else Path(found) if found else None
-
-
-def _timed(action: Callable[[], object]) -> float:
-    started = perf_counter()
-    action()
-    return perf_counter() - started
-
-
-def compare(rounds: int = 5) -> dict[str, float | None]:
-    """Median seconds of each way to refute, None for one that is absent or does not refute."""
-    found: dict[str, float | None] = {"model": statistics.median(_timed(by_the_model) for _ in range(rounds))}
-    seeds = range(rounds)
-    found["hypothesis"] = statistics.median(_timed(lambda seed=seed: by_hypothesis(seed)) for seed in seeds)  # type: ignore[misc]
-    found["crosshair"] = None
-    if crosshair() is not None:
-        answers: list[bool] = []
-        seconds = [_timed(lambda: answers.append(by_crosshair())) for _ in range(min(rounds, 3))]
-        found["crosshair"] = statistics.median(seconds) if all(answers) else None
-    return found
-
-
-def main() -> None:
-    """Print the medians and their ratios to the model's."""
-    found = compare()
-    model = found["model"] or 1.0
-    for name, seconds in found.items():
-        shown = "not refuted, or not installed" if seconds is None else f"{seconds:8.3f} s   {seconds / model:7.1f} x"
-        sys.stdout.write(f"{name:<12}{shown}\n")
-
-
-if __name__ == "__main__":
-    main()
