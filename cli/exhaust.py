@@ -23,6 +23,7 @@ from foldproof.impl.cases import case_to
 from foldproof.impl.external.answers import SelectorError
 from foldproof.impl.external.child import MEMORY_MIB
 from foldproof.impl.policy import load_policy
+from foldproof.impl.strictjson import json_lines
 from foldproof.props.crew import NotRun
 from foldproof.props.drive import TIMEOUT_S, SelectorSpec
 from foldproof.props.exhaust_external import SHARD_DECISIONS, Exhausted, Run, run_all
@@ -110,7 +111,7 @@ def exhaust(**chosen: Any) -> int:
                 shown.close()
             record, files = _record(run, done, chosen, perf_counter() - began, resumed)
             record = _emit(to, record, done, run, files)
-            to.render({"exhaust.json": msgspec.json.format(msgspec.json.encode(record)) + b"\n"})
+            to.render({"exhaust.json": json_lines(record, 2) + b"\n"})
             to.exit_code = record.exit_code
         forget(folder)
     except (SelectorError, NotRun) as problem:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from importlib import import_module
@@ -56,6 +57,9 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command; exit with its code, and with one line instead of a traceback for bad input."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # the name of a file need not be UTF-8
     try:
         code = cli.main(standalone_mode=False)
         sys.stdout.flush()

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import click
 import msgspec
 from foldproof.cli.ui import say, show_table
+from foldproof.impl.strictjson import json_lines
 
 F = TypeVar("F", bound=Callable[..., Any])
 MOST_ROWS = 40
@@ -27,7 +28,7 @@ def schema_option(kind: type[msgspec.Struct]) -> Callable[[F], F]:
 
 def say_json(value: object) -> None:
     """Print a value as indented JSON."""
-    click.echo(msgspec.json.format(msgspec.json.encode(value), indent=1))
+    click.echo(json_lines(value))
 
 
 def show_some(columns: Sequence[str], rows: Sequence[Sequence[object]], title: str, most: int = MOST_ROWS) -> None:

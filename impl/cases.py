@@ -16,7 +16,7 @@ from foldproof.impl.errors import InvalidCapture, InvalidLaunch
 from foldproof.impl.launch import Launch, launch_from, launch_to
 from foldproof.impl.policy import Policy
 from foldproof.impl.select import Outcome, Selection, decide
-from foldproof.impl.strictjson import MOST_VALUES, RepeatedKey, located, read_many
+from foldproof.impl.strictjson import MOST_VALUES, RepeatedKey, located, read_many, whole
 
 
 class Case(msgspec.Struct, frozen=True):
@@ -49,7 +49,7 @@ def case_name(value: Any) -> str:
     """The name that a JSON case gives itself, "" if it gives none."""
     name = value.get("name", "") if isinstance(value, dict) else ""
     # Halves of surrogate pairs cannot be written again; the answer to a case has its name in any case.
-    return str(name).encode("utf-8", "replace").decode()
+    return str(whole(str(name)))
 
 
 def case_to(case: Case, **more: Any) -> dict[str, Any]:

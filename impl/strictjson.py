@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
+import msgspec
 from foldproof.impl.errors import FoldproofError
 from foldproof.impl.files import ErrorType, opened
 
@@ -126,6 +127,27 @@ def _reject_surrogates(text: str, error: ErrorType, path: str) -> None:
             text.encode()
         except UnicodeEncodeError:
             raise error("text holds half of a surrogate pair", where=path, fix="write whole characters") from None
+
+
+def whole(value: Any) -> Any:
+    """The JSON value with halves of surrogate pairs written out by their number, so that it can be encoded.
+
+    They come from JSON escapes, and from names of files that are no UTF-8.
+    """
+    if isinstance(value, dict):
+        return {whole(key): whole(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [whole(item) for item in value]
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+
+
+def json_lines(value: object, indent: int = 1) -> bytes:
+    """The value as JSON over several lines, whatever text is in it."""
+    try:
+        text = msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        text = msgspec.json.encode(whole(msgspec.to_builtins(value)))
+    return msgspec.json.format(text, indent=indent)
 
 
 def read_document(path: Path, error: ErrorType = FoldproofError) -> Any:

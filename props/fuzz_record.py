@@ -6,6 +6,7 @@ Times stand in fields named `seconds` or `rate` alone, so that two runs can be c
 from __future__ import annotations
 
 import msgspec
+from foldproof.impl.strictjson import json_lines
 
 SCHEMA_VERSION = 1
 
@@ -76,7 +77,7 @@ class FuzzRecord(msgspec.Struct, frozen=True):
 
     def as_json(self) -> bytes:
         """The bytes of `fuzz.json`."""
-        return msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n"
+        return json_lines(self, 2) + b"\n"
 
 
 def verdict_line(record: FuzzRecord) -> str:

@@ -14,7 +14,7 @@ import msgspec
 from foldproof.impl.capture import Capture, Const, Param, Variant, capture_file, converted, is_ending
 from foldproof.impl.errors import InvalidCapture
 from foldproof.impl.files import is_below
-from foldproof.impl.strictjson import RepeatedKey, parse, read_bytes
+from foldproof.impl.strictjson import RepeatedKey, parse, read_bytes, whole
 from foldproof.release.findings import Finding, finding
 
 MOST_BYTES = 32 << 20
@@ -63,7 +63,7 @@ def read_leniently(path: Path) -> Lenient:
     file = capture_file(path)
     value = parse(read_bytes(file, InvalidCapture, MOST_BYTES), str(file), InvalidCapture)
     found = list(_repeats(value, "$"))
-    value = _whole(value)
+    value = whole(value)
     if not isinstance(value, dict) or not isinstance(value.get("kernels"), list):
         why = "the value is no object" if not isinstance(value, dict) else "kernels is no list"
         return Lenient(file, {}, (), (*found, finding("L001", "$", why)))
@@ -94,11 +94,11 @@ def _top_faults(top: dict[str, Any]) -> Iterator[Finding]:
 def _repeats(value: Any, path: str) -> Iterator[Finding]:
     if isinstance(value, dict):
         if isinstance(value, RepeatedKey):
-            yield finding("L002", f"{path}.{_whole(value.key)}", f"the key {value.key!r} is repeated")
+            yield finding("L002", f"{path}.{whole(value.key)}", f"the key {value.key!r} is repeated")
         for key, item in value.items():
             if _is_half(key):
                 yield finding("L003", path, "a key holds half of a surrogate pair")
-            yield from _repeats(item, f"{path}.{_whole(key)}")
+            yield from _repeats(item, f"{path}.{whole(key)}")
     elif isinstance(value, list):
         for position, item in enumerate(value):
             yield from _repeats(item, f"{path}[{position}]")
@@ -108,15 +108,6 @@ def _repeats(value: Any, path: str) -> Iterator[Finding]:
 
 def _is_half(text: str) -> bool:
     return any("\ud800" <= c <= "\udfff" for c in text) if not text.isascii() else False
-
-
-def _whole(value: Any) -> Any:
-    """The value with halves of surrogate pairs replaced, so that what is said of it can be written."""
-    if isinstance(value, dict):
-        return {_whole(key): _whole(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_whole(item) for item in value]
-    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 def _variant(raw: Any, path: str) -> tuple[Variant | None, list[Finding]]:

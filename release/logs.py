@@ -34,6 +34,8 @@ MOST_ARGS = 1024
 """Lines of one dump that are kept; more than a kernel can have, so a longer dump cannot be read."""
 MOST_EVENTS = 100_000
 """Different fallbacks, launch classes that miss, and unread dumps that are kept; an engine has some hundreds."""
+MOST_KEPT = 128 << 20
+"""Characters of lines that are kept of them."""
 OPTIONS = ("num_warps", "num_stages", "arch", "enable_fp_fusion")
 _ITEM = re.compile(r"(?:^|\s)(?P<what>arg|const|option) (?P<name>\S+?)\s*[:=]\s*(?P<value>\S.*)$")
 _BARE = re.compile(r"^\s+(?P<name>[A-Za-z_$][\w$]*)\s*[:=]\s*(?P<value>\S.*)$")
@@ -81,10 +83,15 @@ class Reader:
     _unread: list[str] = field(default_factory=list)
     _open: dict[str, Any] | None = None
     _open_at: int = 0
+    _kept: int = 0
+    _dumped: int = 0
 
     def take(self, line: str) -> None:
         """The next line. Raises `FoldproofError` for a log of more different events than fit a GB."""
         self.lines += 1
+        if self._kept + self._dumped > MOST_KEPT:
+            why = f"holds more than {MOST_KEPT >> 20} MiB of different fallbacks and misses"
+            raise FoldproofError(why, where=f"the log, line {self.lines}", fix="cut the log, or check the patterns")
         if len(self._fallbacks) + len(self._misses) + len(self._unread) > MOST_EVENTS:
             why = f"holds more than {MOST_EVENTS} different fallbacks and misses"
             raise FoldproofError(why, where=f"the log, line {self.lines}", fix="cut the log, or check the patterns")
@@ -96,6 +103,7 @@ class Reader:
             named = match.groupdict()
             ones = tuple((named.get("ones") or "").split(", ")) if named.get("ones") else ()
             seen = self._fallbacks.setdefault((named["fn"], named.get("hash") or "", ones), [0, self.lines, 0])
+            self._kept += 0 if seen[0] else len(line)
             seen[0], seen[2] = seen[0] + 1, self.lines
         elif match := self.missing.search(line):
             self._open, self._open_at = {"fn": match["fn"], "args": [], "consts": {}}, self.lines
@@ -109,6 +117,7 @@ class Reader:
         match = _ITEM.search(line) or _BARE.match(line)
         if match is None:
             return False
+        self._dumped += len(line)
         what, name, value = match.groupdict().get("what") or "arg", match["name"], match["value"]
         # An indented line of something else ends the dump. One that says "arg", or a kind, belongs to it even where it
         # is not understood: the launch is then one that cannot be read, and not one of fewer args.
@@ -132,8 +141,10 @@ class Reader:
             launch = launch_from(value)
         except FoldproofError as problem:
             self._unread.append(f"line {self._open_at}: {problem}")
+            self._dumped = 0
             return
         _, seen = self._misses.setdefault(class_key(launch), (launch, [0, self._open_at, 0]))
+        self._kept, self._dumped = self._kept + (0 if seen[0] else self._dumped), 0
         seen[0], seen[2] = seen[0] + 1, self._open_at
 
     def events(self) -> LogEvents:

@@ -23,6 +23,8 @@ def compiled_for(launch: Launch, family: Family, mark: str) -> Variant:
     for arg in launch.args:
         place = _place(arg, family.switches(arg.name))
         if isinstance(place, Param):
+            # A launch may name an arg as a constant too; no variant has both, and the one that is compiled has the arg.
+            consts.pop(arg.name, None)
             params.append(place)
         else:
             consts[arg.name] = place

@@ -33,8 +33,10 @@ class Progress:
             if self.pieces.pop("run", None) != dict(run):
                 why = "is of a run with another capture, seed or number of sets"
                 raise FoldproofError(why, where=str(file), fix="name another folder, or leave out --resume")
+        elif file.exists() and not file.is_file():
+            raise FoldproofError("is no plain file", where=str(file), fix="name another folder")
         else:
-            file.write_bytes(b"")
+            _located(file, lambda: file.write_bytes(b""))
             self._write("run", dict(run))
 
     def keep(self, key: str, value: Any) -> None:

@@ -26,10 +26,15 @@ def _nodes(value: Any) -> list[tuple[Any, Any]]:
     return found
 
 
+def _nasty(by: random.Random) -> Any:
+    """One of the values, a copy, since the next change may change it."""
+    return json.loads(json.dumps(by.choice(NASTY)))
+
+
 def _change(value: Any, by: random.Random) -> Any:
     places = _nodes(value)
     if not places:
-        return by.choice(NASTY)
+        return _nasty(by)
     owner, key = by.choice(places)
     how = by.randrange(5)
     if how == 0:
@@ -40,11 +45,11 @@ def _change(value: Any, by: random.Random) -> Any:
     elif how == 2 and isinstance(owner, list):
         owner.append(json.loads(json.dumps(owner[key])))
     elif how == 2:
-        owner[str(by.choice(NASTY))] = owner[key]
+        owner[str(_nasty(by))] = json.loads(json.dumps(owner[key]))
     elif how == 3 and isinstance(owner[key], int):
         owner[key] += by.choice((-1, 1, 2**16, -(2**31)))
     else:
-        owner[key] = by.choice(NASTY)
+        owner[key] = _nasty(by)
     return value
 
 

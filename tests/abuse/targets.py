@@ -1,7 +1,7 @@
 """What is fuzzed: a reader of foldproof each, as a function of bytes that may raise `FoldproofError` and nothing else.
 
-A target writes the bytes where its reader looks for them, reads, and takes what was read as far as its users do: back
-to JSON, or into a report. It asserts that no name in the bytes reaches a file outside the folder that it was given.
+A target's bytes are written where its reader looks for them, read, and taken as far as its users do: back to JSON, or
+into a report. It asserts that no name in the bytes reaches a file outside the folder that it was given.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import gzip
 import hashlib
 import json
 from collections.abc import Callable, Iterable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import MagicMock
@@ -49,16 +49,24 @@ from foldproof.reports.render import render
 from foldproof.reports.store import damage, raw, read
 from foldproof.reports.view import build
 
-Run = Callable[[bytes, Path], None]
+INPUT = "input"
 THREE_PASS = load_policy("three-pass")
 GZIP = b"\x1f\x8b"
 
 
 class Target(NamedTuple):
-    """A reader under test. `json`: its bytes are JSON, or lines of it, so that a mutation may keep them so."""
+    """A reader under test: what reads a folder, and the file in it that holds the bytes. `json`: they are JSON, or
+    lines of it, so that a mutation may keep them so.
+    """
 
-    run: Run
+    read: Callable[[Path], None]
+    file: str = INPUT
     json: bool = False
+
+    def run(self, data: bytes, folder: Path) -> None:
+        """The reader on these bytes, in a folder that is empty."""
+        _put(folder, self.file, data)
+        self.read(folder)
 
 
 def encoded(value: object) -> bytes:
@@ -88,7 +96,7 @@ def _inside(folder: Path, path: Path) -> None:
 
 
 def _each(*readers: Callable[[], object]) -> None:
-    """Every reader has its turn, though one before it refuses."""
+    """Every reader has its turn, though one before it refuses; where all refuse, so does the whole."""
     refused: list[FoldproofError] = []
     for reader in readers:
         try:
@@ -99,10 +107,11 @@ def _each(*readers: Callable[[], object]) -> None:
         said = str(problem)
         assert "\n" not in said
         assert said.encode()
+    if len(refused) == len(readers):
+        raise refused[0]
 
 
-def capture(data: bytes, folder: Path) -> None:
-    _put(folder, "aot.json", data)
+def capture(folder: Path) -> None:
     loaded = load_capture(folder)
     for variant in loaded.kernels:
         _inside(folder, folder / loaded.bin_dir / f"{variant.hash}{loaded.bin_ext}")
@@ -111,15 +120,14 @@ def capture(data: bytes, folder: Path) -> None:
     _each(lambda: kernels_text(loaded), lambda: Replay.open(folder))
 
 
-def linted(data: bytes, folder: Path) -> None:
-    _put(folder, "aot.json", data)
+def linted(folder: Path) -> None:
     found = lint(folder, THREE_PASS)
     encoded(found)
     encoded(sarif(found))
 
 
-def launches(data: bytes, folder: Path) -> None:
-    file = _put(folder, "launches.json", data)
+def launches(folder: Path) -> None:
+    file = folder / "launches.json"
 
     def plainly() -> None:
         for one in load_launches(file):
@@ -128,15 +136,15 @@ def launches(data: bytes, folder: Path) -> None:
     _each(plainly, lambda: encoded(needs_json((one.launch, 1) for one in read_launches(file, sample_capture()))))
 
 
-def needs(data: bytes, folder: Path) -> None:
-    file = _put(folder, "needs.json", data)
+def needs(folder: Path) -> None:
+    file = folder / "needs.json"
     read = list(read_launches(file, sample_capture()))
     encoded(needs_json((one.launch, one.count) for one in read))
     encoded(coverage(sample_capture(), read, THREE_PASS, strict=True))
 
 
-def trace(data: bytes, folder: Path) -> None:
-    file = _put(folder, "trace.ndjson", data)
+def trace(folder: Path) -> None:
+    file = folder / "trace.ndjson"
     _each(
         lambda: encoded([record_to(record) for record in read_trace(file)]),
         lambda: encoded([record_to(record) for record in recorded(file).values()]),
@@ -144,44 +152,43 @@ def trace(data: bytes, folder: Path) -> None:
     )
 
 
-def log(data: bytes, folder: Path) -> None:
-    events = read_log(lines_of(_put(folder, "engine.log", data)))
+def log(folder: Path) -> None:
+    events = read_log(lines_of(folder / "engine.log"))
     encoded(events)
     encoded(needs_json((one.launch, one.count) for one in launches_of(events, sample_capture())))
 
 
-def ptx(data: bytes, folder: Path) -> None:
+def ptx(folder: Path) -> None:
     _put(folder, "aot.json", encoded(sample_capture()))
-    _put(folder, "ptx/folded.ptx", data)
     Replay.open(folder).kernel("folded")
 
 
-def cubin(data: bytes, folder: Path) -> None:
-    _put(folder, "cubins/folded.cubin", data)
-    _put(folder, "cubins/runtime.cubin", data)
+def cubin(folder: Path) -> None:
+    (folder / "cubins/runtime.cubin").symlink_to("folded.cubin")
     entries = tuple(Entry(place, {}, variant) for place, variant in enumerate(sample_capture().kernels))
     encoded(list(cubin_findings(Lenient(folder / "aot.json", {}, entries, ()))))
 
 
-def policy(data: bytes, folder: Path) -> None:
-    loaded = load_policy(str(_put(folder, "policy.toml", data)))
+def policy(folder: Path) -> None:
+    loaded = load_policy(str(folder / "policy.toml"))
     encoded(loaded)
     encoded(policy_seen(loaded))
 
 
-def ranges(data: bytes, folder: Path) -> None:
+def ranges(folder: Path) -> None:
     family = Family.of("k", sample_capture().kernels)
-    for scenario in read_ranges(_put(folder, "ranges.toml", data)):
+    for scenario in read_ranges(folder / "ranges.toml"):
         for name, wanted in scenario.args.items():
             arg_domain(family, name, wanted, scenario.where)
 
 
-def config(data: bytes, folder: Path) -> None:
-    encoded(load_config(_put(folder, "foldproof.toml", data)))
+def config(folder: Path) -> None:
+    encoded(load_config(folder / "foldproof.toml"))
 
 
-def record(data: bytes, folder: Path) -> None:
+def record(folder: Path) -> None:
     """One record, under the name that its bytes have; and what a report makes of it."""
+    data = raw(folder / INPUT)
     _put(folder, f"records/{hashlib.sha256(data).hexdigest()}.json", data)
     stored, damaged = read(folder)
     broken = [*damaged, *damage(folder, stored)]
@@ -208,15 +215,16 @@ def _paths(value: Any) -> Iterable[str]:
             yield from _paths(item)
 
 
-def picks(data: bytes, folder: Path) -> None:  # noqa: ARG001 (one shape for all)
+def picks(folder: Path) -> None:
+    data = raw(folder / INPUT)
     content = data if data[:2] == GZIP else gzip.compress(data, 1)
     for pick in read_picks(content, "picks.ndjson.gz"):
         launch_words(pick.launch).encode("utf-8", "replace")
 
 
-def answer(data: bytes, folder: Path) -> None:  # noqa: ARG001 (one shape for all)
+def answer(folder: Path) -> None:
     """What a selector writes: its greeting, and after it the answers to two launches."""
-    line, _, rest = data.partition(b"\n")
+    line, _, rest = raw(folder / INPUT).partition(b"\n")
     _each(lambda: hello_from(line))
     child = MagicMock(stderr_tail="")
     talk = Talk(child, 1.0)
@@ -227,8 +235,8 @@ def answer(data: bytes, folder: Path) -> None:  # noqa: ARG001 (one shape for al
     assert stop is None or encoded(stop.detail)
 
 
-def case(data: bytes, folder: Path) -> None:
-    file = _put(folder, "case.json", data)
+def case(folder: Path) -> None:
+    file = folder / "case.json"
 
     def strictly() -> None:
         for one in read_cases_strictly(file):
@@ -237,46 +245,52 @@ def case(data: bytes, folder: Path) -> None:
     _each(lambda: encoded(list(answers(read_cases(file), THREE_PASS))), strictly)
 
 
-def receipt(data: bytes, folder: Path) -> None:
-    found = read_receipt(_put(folder, "x.receipt.json", data))
+def receipt(folder: Path) -> None:
+    found = read_receipt(folder / "x.receipt.json")
     encoded(rows(found))
     found.title.encode("utf-8", "replace")
     _put(folder, "aot.json", encoded(sample_capture()))
     encoded([sorted(pair) for pair in device_verdicts(folder, [found])])
 
 
-def manifest(data: bytes, folder: Path) -> None:
-    _put(folder, "manifest.json", data)
+def manifest(folder: Path) -> None:
     encoded(verify_bundle(folder))
 
 
-def campaign(data: bytes, folder: Path) -> None:
-    """What campaigns remember: a failure, the cells, the state."""
-    for name in ("failures/x.json", "cells.ndjson", "corpus.json"):
-        _put(folder, name, data)
-        _each(lambda: load_corpus(folder))
-        (folder / name).unlink()
-    file = _put(folder, "progress.ndjson", data)
-    _each(lambda: Progress(file, {}, resume=True).counts())
+def campaign(folder: Path) -> None:
+    """What campaigns and device runs remember: a failure, the cells, the state; finished pieces."""
+
+    def remembered(name: str) -> None:
+        file = folder / "memory" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.symlink_to((folder / INPUT).absolute())
+        try:
+            load_corpus(folder / "memory")
+        finally:
+            file.unlink()
+
+    names = ("failures/x.json", "cells.ndjson", "corpus.json")
+    pieces = partial(Progress, folder / INPUT, {}, resume=True)
+    _each(*(partial(remembered, name) for name in names), lambda: pieces().counts())
 
 
 TARGETS: dict[str, Target] = {
     "answer": Target(answer, json=True),
     "campaign": Target(campaign, json=True),
-    "capture": Target(capture, json=True),
-    "case": Target(case, json=True),
-    "config": Target(config),
-    "cubin": Target(cubin),
-    "launches": Target(launches, json=True),
-    "lint": Target(linted, json=True),
-    "log": Target(log),
-    "manifest": Target(manifest, json=True),
-    "needs": Target(needs, json=True),
+    "capture": Target(capture, "aot.json", json=True),
+    "case": Target(case, "case.json", json=True),
+    "config": Target(config, "foldproof.toml"),
+    "cubin": Target(cubin, "cubins/folded.cubin"),
+    "launches": Target(launches, "launches.json", json=True),
+    "lint": Target(linted, "aot.json", json=True),
+    "log": Target(log, "engine.log"),
+    "manifest": Target(manifest, "manifest.json", json=True),
+    "needs": Target(needs, "needs.json", json=True),
     "picks": Target(picks, json=True),
-    "policy": Target(policy),
-    "ptx": Target(ptx),
-    "ranges": Target(ranges),
-    "receipt": Target(receipt, json=True),
+    "policy": Target(policy, "policy.toml"),
+    "ptx": Target(ptx, "ptx/folded.ptx"),
+    "ranges": Target(ranges, "ranges.toml"),
+    "receipt": Target(receipt, "x.receipt.json", json=True),
     "record": Target(record, json=True),
-    "trace": Target(trace, json=True),
+    "trace": Target(trace, "trace.ndjson", json=True),
 }
