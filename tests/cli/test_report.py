@@ -114,8 +114,8 @@ def test_what_a_file_states_is_owed_until_there_is_evidence(user: Path) -> None:
     load_config(user / "foldproof.toml")
     selector = f"{sys.executable} -m foldproof.cli.main serve --policy exact-first"
     (user / "foldproof.toml").write_text(
-        f'[policy]\nname = "exact-first"\n[fuzz]\nselector = "{selector}"\nseconds = 0.5\n[[capture]]\npath = "aot.json"\n'
-        '[bits]\ndevices = ["H200"]\n[report]\nformats = ["summary"]\n'
+        f'[policy]\nname = "exact-first"\n[fuzz]\nselector = "{selector}"\nseconds = 0.5\n'
+        '[[capture]]\npath = "aot.json"\n[bits]\ndevices = ["H200"]\n[report]\nformats = ["summary"]\n'
     )
     done = foldproof("report", cwd=user)
     assert done.returncode == 3
