@@ -43,6 +43,8 @@ def curve_svg(of: Grown) -> bytes:
         axes.plot(ends, [_on_the_line(of, size) for size in ends], color=FITTED, linestyle=(0, (5, 3)), label=fitted)
         axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
         axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes.yaxis.set_minor_formatter(NullFormatter())
         axes.set_xlabel(of.axis)
         axes.set_ylabel(f"seconds a {of.unit}")
         axes.set_title(of.what, loc="left", fontsize=9)

@@ -143,7 +143,8 @@ def test_a_curve_is_drawn_the_same_each_time_with_its_exponent() -> None:
     svg = curve_svg(drawn)
     assert svg == curve_svg(drawn)
     texts = [node.text for node in ET.fromstring(svg).iter() if node.tag.endswith("text")]  # noqa: S314 (our own)
-    assert {"decide <b>", "size^1.00, 8 to 16", "params", "seconds a launch"} <= set(texts)
+    assert {"decide <b>", "size^1.00, 8 to 16", "params", "seconds a launch", "0.01"} <= set(texts)
+    assert "\\" not in "".join(text or "" for text in texts)
 
 
 def test_the_replayed_variants_have_no_branches_so_their_steps_are_their_instructions() -> None:
