@@ -50,8 +50,8 @@ def _cell(value: object) -> Text:
 
 
 def say(text: str, style: str = "") -> None:
-    """Print one line of plain text."""
-    console().print(Text(text, style=style))
+    """Print one line of plain text, however long: a command that a reader pastes has no line break in it."""
+    console().print(Text(text, style=style), soft_wrap=True)
 
 
 class Steps:

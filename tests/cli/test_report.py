@@ -120,8 +120,9 @@ def test_what_a_file_states_is_owed_until_there_is_evidence(user: Path) -> None:
     done = foldproof("report", cwd=user)
     assert done.returncode == 3
     assert "no evidence" in done.stdout
-    command = done.stdout.strip().splitlines()[-1].removeprefix("next: foldproof ")
-    assert command.startswith("fuzz --selector")
+    command = done.stdout.strip().splitlines()[-1]
+    assert command.startswith("next: foldproof fuzz --selector")
+    assert command.endswith("--seconds 0.5 --seed 0 --out foldproof-report")
     assert (
         foldproof("fuzz", "--selector", selector, "--against", "exact-first", "--seconds", 0.6, cwd=user).returncode
         == 0
