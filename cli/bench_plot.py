@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import textwrap
 
 import matplotlib as mpl
 from foldproof.props.measure import Grown
@@ -21,6 +22,8 @@ _SETTINGS = {
     "axes.spines.right": False,
 }
 MEASURED, FITTED = "#1f5fa8", "#b04a00"
+TITLE_WIDTH = 64
+"""Characters of a title that fit on one line of the figure."""
 
 
 def curve_svg(of: Grown) -> bytes:
@@ -47,7 +50,7 @@ def curve_svg(of: Grown) -> bytes:
         axes.yaxis.set_minor_formatter(NullFormatter())
         axes.set_xlabel(of.axis)
         axes.set_ylabel(f"seconds a {of.unit}")
-        axes.set_title(of.what, loc="left", fontsize=9)
+        axes.set_title(textwrap.fill(of.what, TITLE_WIDTH), loc="left", fontsize=9)
         axes.grid(visible=True, linewidth=0.4)
         axes.legend(frameon=False)
         written = io.BytesIO()
