@@ -75,6 +75,7 @@ def test_check_fails_a_broken_promise_with_a_counterexample_and_the_next_command
     assert json.loads(replayed.stdout)["pick"] == "A"
 
 
+@pytest.mark.slow
 def test_two_runs_differ_in_times_alone(seed: Path) -> None:
     texts = []
     for _ in range(2):

@@ -86,6 +86,7 @@ def test_verify_receipt_fails_and_names_the_file(user: Path) -> None:
     assert foldproof("report", "--formats", "summary", cwd=user).returncode == 1
 
 
+@pytest.mark.slow
 def test_report_again_gives_the_same_bytes_and_leaves_the_records_alone(user: Path) -> None:
     out = user / "foldproof-report"
     records = {file.name for file in (out / "records").iterdir()}
@@ -138,6 +139,7 @@ def test_what_a_file_states_is_owed_until_there_is_evidence(user: Path) -> None:
     assert "foldproof.toml: $.prove: Object contains unknown field `theorem`" in bad.stderr
 
 
+@pytest.mark.slow
 def test_a_policy_file_that_changes_makes_its_proofs_stale(tmp_path: Path) -> None:
     policy = tmp_path / "mine.toml"
     policy.write_text('name = "mine"\nsummary = "x"\npromises = ["T02"]\n[[pass]]\nrules = "exact"\n')

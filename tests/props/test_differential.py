@@ -82,6 +82,7 @@ def test_a_campaign_finds_what_single_guard_breaks_and_shrinks_it() -> None:
     assert (len(smallest.capture.kernels), len(smallest.launch.args)) == (2, 2)
 
 
+@pytest.mark.slow
 def test_a_campaign_reports_a_disagreement_shrunk(monkeypatch: pytest.MonkeyPatch) -> None:
     real = differential.replay
 

@@ -115,6 +115,7 @@ def test_captures_of_two_targets_do_not_join(tmp_path: Path) -> None:
         read_inputs(paths)
 
 
+@pytest.mark.slow
 def test_the_proof_is_that_of_trying_every_launch() -> None:
     """Against brute force over the classes, on random captures reordered, and with a candidate more."""
     choose, seen = seeded(21), set()
