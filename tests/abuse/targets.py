@@ -197,10 +197,11 @@ def record(folder: Path) -> None:
         if path not in spoilt:
             _inside(folder, folder / path)
     report = build(Config(), stored, AtHand(), THREE_PASS.promises, broken)
-    formats = ("receipt", "summary", "json", "junit", "ctrf", "sarif", "intoto", "cases", "csv")
+    # Tables are pandas frames, which would take most of the time; tests of the renderers have hostile names in them.
+    formats = ("summary", "json", "junit", "ctrf", "sarif", "intoto", "cases")
     for name, content in render(report, formats, lambda path: raw(folder / path)).items():
         _inside(folder, folder / name)
-        assert content or name.endswith(".csv")
+        assert content
 
 
 def _paths(value: Any) -> Iterable[str]:
