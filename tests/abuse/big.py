@@ -57,7 +57,7 @@ CASES: dict[str, Callable[[], bytes]] = {
     "60 MB of objects that say a thing twice": lambda: b"[" + b'{"a":0,"a":0},' * (4 * MB) + b"{}]",
     "60 MB of numbers": lambda: b"[" + b"1e9," * (15 * MB) + b"0]",
     "10 MB of objects, one a line": lambda: b"{}\n" * (3 * MB),
-    "60 MB of launches, one a line": lambda: (LAUNCH + b"\n") * (60 * MB // len(LAUNCH)),
+    "10 MB of launches, one a line": lambda: (LAUNCH + b"\n") * (10 * MB // len(LAUNCH)),
     "a list as long as is read": lambda: b"[" + b"[]," * 999_990 + b"[]]",
     "objects as many as are read": lambda: b"[" + b'{"a":0,"a":1},' * 660_000 + b"{}]",
     "a gzip bomb": bomb,
@@ -66,14 +66,14 @@ CASES: dict[str, Callable[[], bytes]] = {
     "1 MB of dotted keys": lambda: b"".join(b"k%d" % i + b".a" * 255 + b" = 1\n" for i in range(1900)),
     "1 MB of tables": lambda: b"".join(b"[t%d]\n" % i for i in range(100_000)),
     "1 MB of one table's entries": lambda: b"[[capture]]\n" * 80_000,
-    "1.4 MB of PTX": lambda: (
+    "0.9 MB of PTX": lambda: (
         b".version 8.7\n.target sm_90\n.address_size 64\n.visible .entry k()\n.reqntid 32\n{\n"
-        + b"add.s32 %r1, %r2, %r3;\n" * 60_000
+        + b"add.s32 %r1, %r2, %r3;\n" * 40_000
         + b"ret;\n}\n"
     ),
     "PTX of scopes": lambda: (
         b".version 8.7\n.target sm_90\n.address_size 64\n.visible .entry k()\n.reqntid 32\n{\n"
-        + b"".join(b"{.reg .b32 a%d;}\n" % i for i in range(50_000))
+        + b"".join(b"{.reg .b32 a%d;}\n" % i for i in range(35_000))
         + b"ret;\n}\n"
     ),
     "80 MB of fallbacks": _log,
