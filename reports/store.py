@@ -23,8 +23,8 @@ from foldproof.reports.write import TEMPORARY, write_folder
 RECORDS = "records"
 MAX_BYTES = 256 * 1024 * 1024
 """The most that one file of a folder is read of: a receipt of a whole corpus has 0.03 MB, a million picks 20 MB."""
-MOST_RECORD = 8 * 1024 * 1024
-"""The most that a record may have; the digests of 10,000 cubins have 1 MB."""
+MOST_RECORD = 24 * 1024 * 1024
+"""The most that a record may have: the byte verdicts of 10,000 pairs have 6 MB, the digests of as many cubins 1 MB."""
 _NAME = re.compile(r"[0-9a-f]{64}\.json")
 
 
