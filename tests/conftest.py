@@ -23,6 +23,7 @@ SLOW_FILES = {
     "gpu/test_build.py": "compiles with Triton",
     "gpu/test_kernels_compute.py": "runs every kernel in Triton's interpreter",
     "model/test_proving.py": "proves, refutes and shrinks at two by two",
+    "peers/test_linker.py": "builds C from Triton's linker, a dispatcher a case",
     "props/test_crew.py": "starts a Dask scheduler and workers, and kills one",
     "props/test_mutants.py": "hunts every mutant",
     "props/test_plugin.py": "starts pytest in processes of its own",

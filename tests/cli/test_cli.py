@@ -64,6 +64,7 @@ def test_check_keeps_three_pass_and_writes_a_whole_report(seed: Path) -> None:
     assert not list((seed / "out").rglob(".writing-*"))
 
 
+@pytest.mark.slow
 def test_check_fails_a_broken_promise_with_a_counterexample_and_the_next_command(seed: Path) -> None:
     done = foldproof("check", seed, "--policy", "single-guard", "--seconds", 0, "--out", seed / "out")
     assert done.returncode == 1

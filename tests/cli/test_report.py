@@ -76,6 +76,7 @@ def test_one_changed_byte_is_named(user: Path, part: str) -> None:
     assert str(file.relative_to(out)) in {damage.file for damage in first.wrong}
 
 
+@pytest.mark.slow
 def test_verify_receipt_fails_and_names_the_file(user: Path) -> None:
     script = min((user / "foldproof-report" / "smt").iterdir())
     script.write_bytes(script.read_bytes()[:-2])
@@ -109,6 +110,7 @@ def test_another_capture_makes_what_was_said_of_the_old_one_owed(user: Path) -> 
     assert done.stdout.strip().splitlines()[-1] == "next: foldproof check aot.json --policy exact-first"
 
 
+@pytest.mark.slow
 def test_what_a_file_states_is_owed_until_there_is_evidence(user: Path) -> None:
     assert foldproof("init", cwd=user).returncode == 0
     assert foldproof("init", cwd=user).returncode == 2

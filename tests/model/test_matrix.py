@@ -31,10 +31,18 @@ def bench() -> Bench:
     return Bench(Size(2, 2))
 
 
-QUICK = ("two-pass", "three-pass", "recommended")
+QUICK, COVERING = ("two-pass",), ("three-pass", "recommended")
 
 
-@pytest.mark.parametrize("policy", [p if p in QUICK else pytest.param(p, marks=pytest.mark.slow) for p in ZOO])
+def marked(policy: str) -> object:
+    """The policy as a parameter: all but the quick ones are slow, and coverage needs two of those."""
+    if policy in QUICK:
+        return policy
+    covering = (pytest.mark.covering,) if policy in COVERING else ()
+    return pytest.param(policy, marks=(pytest.mark.slow, *covering))
+
+
+@pytest.mark.parametrize("policy", [marked(p) for p in ZOO])
 def test_the_matrix_at_two_by_two(policy: str, bench: Bench) -> None:
     rules = load_policy(policy)
     asked = [q for q in questions(rules) if isinstance(q, Question)]

@@ -24,6 +24,8 @@ def gaps(ties: object) -> list[str]:
     return [f"{t.rule} {t.setting}: {t.gap.difference}" for t in ties if t.gap]  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
+@pytest.mark.covering
 def test_the_python_rules_equal_the_formulas_for_every_arg() -> None:
     rows = list(tie_args(rules))
     assert gaps(rows) == []
@@ -39,6 +41,8 @@ def test_sources_options_constants_and_counts_equal_the_formulas() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.slow
+@pytest.mark.covering
 def test_the_loop_over_arguments_is_the_conjunction_of_its_parts() -> None:
     rows = list(tie_argument_loop(rules))
     assert gaps(rows) == []

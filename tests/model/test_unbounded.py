@@ -31,7 +31,12 @@ def test_every_lemma_holds_by_both_solvers() -> None:
     assert len(decided) == len({d.name for d in decided}) > 50
 
 
-@pytest.mark.parametrize("theorem", [t for t in THEOREMS if t != "T09"])
+SLOW = (pytest.mark.slow, pytest.mark.covering)
+
+
+@pytest.mark.parametrize(
+    "theorem", ["T01", *(pytest.param(t, marks=SLOW) for t in THEOREMS if t not in ("T01", "T09"))]
+)
 def test_recommended_is_proved_unbounded_by_both_solvers(theorem: str) -> None:
     obligation = unbounded(question("recommended", theorem))
     assert decide_text(obligation.name, obligation.says, obligation.smt2()).holds

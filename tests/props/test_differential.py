@@ -66,7 +66,9 @@ def test_generated_cases_reach_every_ending() -> None:
     assert min(switches[s] for s in ("div16", "nospec", "noalign", "annotated", "range32")) > 50
 
 
-@pytest.mark.parametrize("policy", ["two-pass", "three-pass", "recommended"])
+@pytest.mark.parametrize(
+    "policy", ["three-pass", *(pytest.param(p, marks=pytest.mark.slow) for p in ("two-pass", "recommended"))]
+)
 def test_promises_hold_on_generated_cases(policy: str) -> None:
     found = run(load_policy(policy), seconds=60, seed=3, most=120)
     assert found.cases == 120
@@ -74,6 +76,7 @@ def test_promises_hold_on_generated_cases(policy: str) -> None:
     assert found.disagreements == ()
 
 
+@pytest.mark.slow
 def test_a_campaign_finds_what_single_guard_breaks_and_shrinks_it() -> None:
     found = run(load_policy("single-guard"), seconds=60, seed=0, most=500)
     by_theorem = {v.theorem: v for v in found.violations}
