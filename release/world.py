@@ -4,7 +4,7 @@ An arg is one Boolean for each class that it may have (T15). Which classes a can
 `impl.rules`; how passes, preferences and refusals follow is `model.selection`. So one formula speaks of every
 launch of the shape, however many there are, and a solver's model is a launch that the reference decides.
 
-The module is one class, and long, because the interface `World` is.
+Longer than 250 lines because it is one class, and the interface `World` is that wide.
 """
 
 from __future__ import annotations
