@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 from foldproof.cli.at_hand import of_check
 from foldproof.cli.checked import show_check
-from foldproof.cli.digests import policy_seen
+from foldproof.cli.digests import policy_digest, policy_seen
 from foldproof.cli.emitting import emit_campaign, emit_proofs, emit_receipt
 from foldproof.cli.evidence import device_verdicts, receipt_files
 from foldproof.cli.recording import started
@@ -76,7 +76,7 @@ def check(  # noqa: PLR0913, PLR0917 (one parameter an option)
                 capture=subject.seen.name,
                 capture_sha256=subject.seen.sha256,
                 policy=rules.name,
-                policy_sha256=policy_seen(rules).sha256,
+                policy_sha256=policy_digest(rules),
                 rows=examined.rows,
                 picks=to.file("picks/launches.ndjson.gz", pick_bytes(examined.picks)),
             )

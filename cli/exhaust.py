@@ -11,12 +11,11 @@ from typing import Any
 
 import click
 import msgspec
-from foldproof import __version__
 from foldproof.cli.campaign_events import Answered, emit_case
 from foldproof.cli.digests import policy_digest, policy_seen, selector_files, selector_seen
 from foldproof.cli.examples import answered
 from foldproof.cli.fuzz import EXIT_FOUND, EXIT_NOT_RUN, MEMORY_HELP
-from foldproof.cli.recording import started
+from foldproof.cli.recording import TOOL, started
 from foldproof.cli.resuming import forget, known, shard_keeper, shards_folder
 from foldproof.cli.ui import Steps, say, show_table, steps
 from foldproof.impl.cases import case_to
@@ -140,7 +139,7 @@ def _record(
     size = {name: chosen[name] for name in ("variants", "ints", "ptrs", "free_const", "options")}
     record = ExhaustRecord(
         SCHEMA_VERSION,
-        f"foldproof {__version__}",
+        TOOL,
         _command(chosen),
         run.spec.text,
         run.policy.name,

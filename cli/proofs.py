@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from foldproof import __version__
 from foldproof.cli.examples import stem
+from foldproof.cli.recording import TOOL
 from foldproof.cli.ui import Steps
 from foldproof.impl.cases import case_to
 from foldproof.impl.errors import FoldproofError
@@ -89,7 +89,7 @@ def proof_json(proof: Proof, seconds: float, paths: Mapping[str, str]) -> bytes:
     scripts = [*proof.lemmas, *((c.script, c.decision) for c in proof.cells if c.decision is not None)]
     result = {
         "schema_version": SCHEMA_VERSION,
-        "tool": f"foldproof {__version__}",
+        "tool": TOOL,
         "versions": {"python": platform.python_version()}
         | {name: metadata.version(name) for name in ("z3-solver", "cvc5")},
         "cross_check": str(proof.cross),

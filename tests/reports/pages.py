@@ -19,6 +19,7 @@ from foldproof.reports.events import (
     TheoremJudged,
 )
 from foldproof.reports.evidence import AtHand
+from foldproof.reports.obligations import DOMAINS
 from foldproof.reports.recorder import now, recording
 from foldproof.reports.store import read
 from foldproof.reports.view import Report, build
@@ -26,7 +27,6 @@ from samples import CAPTURE, CASE, CONFIG, POLICY, at_hand, fill
 
 POLICIES = ("exact-first", "exact-pinned", "two-pass", "single-guard", "three-pass", "most-held", "recommended")
 THEOREMS = tuple(f"T{number:02}" for number in range(1, 16))
-DOMAINS = ("every bit pattern", "no NaN", "finite")
 
 
 def run() -> RunStarted:
