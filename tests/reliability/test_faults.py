@@ -16,7 +16,10 @@ from foldproof.cli.recording import started
 from foldproof.impl import load_policy
 from foldproof.props.corpus import load_corpus
 from foldproof.reports.events import PolicySeen
+from foldproof.reports.evidence import AtHand
+from foldproof.reports.evidence import evidence as evidence_of
 from foldproof.reports.recorder import recording
+from foldproof.reports.store import read
 from reliability import kill
 
 FOLDPROOF = (sys.executable, "-m", "foldproof.cli.main")
@@ -69,14 +72,29 @@ def test_what_was_cut_is_not_whole(file: str, tmp_path: Path) -> None:
         kill.whole(folder)
 
 
-def test_a_record_that_is_gone_is_noticed_and_what_a_killed_writer_left_is_not(tmp_path: Path) -> None:
+@pytest.mark.parametrize("sequence", [0, 1, 2])
+def test_a_record_that_is_gone_is_noticed_and_what_a_killed_writer_left_is_not(sequence: int, tmp_path: Path) -> None:
     folder = written(tmp_path)
     (folder / ".writing-abc").write_bytes(b"{")
     (folder / "records/.writing-abc").write_bytes(b"{")
     kill.whole(folder)
-    next((folder / "records").glob("*.json")).unlink()
+    remove(folder, sequence)
     with pytest.raises(kill.Broken, match="contradicts its records"):
         kill.whole(folder)
+
+
+def test_without_its_last_record_a_run_counts_as_killed(tmp_path: Path) -> None:
+    folder = written(tmp_path)
+    remove(folder, 3)
+    kill.whole(folder)
+    (run,) = evidence_of(read(folder)[0], AtHand()).runs
+    assert run.state == "killed"
+
+
+def remove(folder: Path, sequence: int) -> None:
+    """Remove the record at a place of the only run of a folder."""
+    (gone,) = [s.digest for s in read(folder)[0] if s.record.sequence == sequence]
+    (folder / f"records/{gone}.json").unlink()
 
 
 def verbs(folder: Path, evidence: Path) -> dict[str, tuple[str, ...]]:
