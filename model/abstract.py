@@ -136,6 +136,10 @@ class Abstract:
         index = self._variable("i")
         return z3.Exists([index], body(index))
 
+    def exists_pair(self, body: Callable[[Index, Index], Bool]) -> Bool:
+        """Two quantifiers, over constants that differ."""
+        return self.exists(lambda i: self.exists(lambda k: z3.And(z3.Not(self.equal(i, k)), body(i, k))))
+
     def remembered(self, body: Predicate) -> Predicate:
         """The predicate itself."""
         return body
@@ -145,11 +149,9 @@ class Abstract:
         return one == other
 
     def best(self, admissible: Predicate, beats: Callable[[Index, Index], Bool]) -> Predicate:
-        """The candidate that the scanning loop ends with (`model.lemmas`): a constant, where any is admissible.
-
-        The loop is a function of what is admissible and what beats what, so equal questions have one constant.
-        """
+        """The candidate that the scanning loop ends with (`model.lemmas`): a constant, where any is admissible."""
         one, other = z3.Consts("one other", CANDIDATE)
+        # The loop is a function of what is admissible and what beats what: equal questions have one constant.
         question = (admissible(one), beats(one, other))
         if question not in self._chosen:
             chosen = self._variable("best")

@@ -122,7 +122,12 @@ def of_pairs() -> Iterator[Obligation]:
     """Relations between candidates, on a scope of two; and a source that is looked at is a conjunct."""
     scope = make_scope(Size(2, 1))
     valid = (scope.well_formed,)
-    yield Obligation("lemma-pair-options", "A candidate's options equal its own.", valid, scope.same_options(0, 0))
+    yield Obligation(
+        "lemma-pair-options",
+        "Having equal options is symmetric, and a candidate's equal its own.",
+        valid,
+        z3.And(scope.same_options(0, 1) == scope.same_options(1, 0), scope.same_options(0, 0)),
+    )
     yield Obligation(
         "lemma-pair-free",
         "Differing in a free constant is symmetric, and nothing differs from itself.",

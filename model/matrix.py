@@ -31,8 +31,8 @@ WIDER = Size(3, 3)
 """Where they are looked for next, if the unbounded proof fails."""
 CROSS_CHECK = Size(8, 8)
 SMALLER = (Size(4, 4), Size(3, 3), Size(2, 2))
-EFFORT = 8_000_000
-"""Z3's resource units for one cross-check: one to two seconds on a machine of two cores."""
+EFFORT = 5_000_000
+"""Z3's resource units for one cross-check: about a second."""
 MUTANT_SIZES = (Size(2, 2), Size(3, 2))
 Tick = Callable[[str], None]
 

@@ -90,6 +90,10 @@ class Scope:
         """The disjunction over all candidates."""
         return disj(body(i) for i in range(self.size.candidates))
 
+    def exists_pair(self, body: Callable[[int, int], Bool]) -> Bool:
+        """The disjunction over all pairs, each in one order: both would double the largest formulas."""
+        return disj(body(i, k) for k in range(self.size.candidates) for i in range(k))
+
     def equal(self, one: int, other: int) -> Bool:
         """Whether the indices are equal."""
         return z3.BoolVal(one == other)

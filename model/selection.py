@@ -142,10 +142,7 @@ def _refuses(world: World, sweep: Pass, row: Predicate, best: Predicate) -> Bool
         return z3.And(row(index), world.exists(lambda b: z3.And(best(b), ties(index, b))))
 
     def pair(group: Predicate, clashes: Callable[[Index, Index], Bool]) -> Bool:
-        def some(one: Index) -> Bool:
-            return world.exists(lambda k: z3.And(group(one), group(k), z3.Not(world.equal(one, k)), clashes(one, k)))
-
-        return world.exists(some)
+        return world.exists_pair(lambda one, other: z3.And(group(one), group(other), clashes(one, other)))
 
     scored = world.remembered(ties_with_the_best)
     refusals = {

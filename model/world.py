@@ -58,6 +58,9 @@ class World(Protocol):
     def exists(self, body: Predicate) -> Bool:
         """The body holds of some candidate."""
 
+    def exists_pair(self, body: Callable[[Index, Index], Bool]) -> Bool:
+        """The body, which must be symmetric, holds of some two candidates."""
+
     def remembered(self, body: Predicate) -> Predicate:
         """The same predicate; a world of few candidates keeps its terms instead of building them again."""
 

@@ -130,6 +130,10 @@ class ClassWorld:
         """The disjunction over all candidates."""
         return disj(body(i) for i in range(len(self.variants)))
 
+    def exists_pair(self, body: Callable[[int, int], Bool]) -> Bool:
+        """The disjunction over all pairs, each in one order."""
+        return disj(body(i, k) for k in range(len(self.variants)) for i in range(k))
+
     def remembered(self, body: Predicate) -> Predicate:
         """The predicate with its terms kept by index."""
         terms: dict[int, Bool] = {}
