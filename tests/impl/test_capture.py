@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from foldproof.impl import Const, InvalidCapture, capture_from
 from foldproof.impl.capture import INT_TYPES, capture_file, load_capture, missing_cubins
@@ -45,6 +47,16 @@ def test_what_an_entry_does_not_say() -> None:
     assert (whole.bin_dir, whole.bin_ext, whole.generator, whole.target) == ("cubins", ".cubin", None, None)
 
 
+def test_what_is_written_says_no_default() -> None:
+    assert json.loads(msgspec.json.encode(loaded())) == variant("A", param("R"))
+
+
+@pytest.mark.parametrize("more", [{"fn": ""}, {"arch": ""}, {"source": ""}, {"params": [param("")]}])
+def test_an_empty_text_is_refused(more: dict[str, Any]) -> None:
+    with pytest.raises(InvalidCapture, match="length >= 1"):
+        loaded(**more)
+
+
 @pytest.mark.parametrize(
     ("const", "kind", "value", "text"),
     [
@@ -70,6 +82,11 @@ def test_constants_at_their_limits(const: dict[str, Any], kind: str, value: obje
 def test_constants_beyond_their_limits(const: dict[str, Any]) -> None:
     with pytest.raises(InvalidCapture, match=r"\$\.kernels\[0\]\.consts\.C"):
         loaded(consts={"B": {"int": 1}, "C": const, "D": {"int": 1}})
+
+
+def test_a_constant_with_more_to_it_is_refused() -> None:
+    with pytest.raises(InvalidCapture, match="shiny"):
+        loaded(consts={"C": {"int": 1, "shiny": 2}})
 
 
 def test_a_constant_of_no_kind_or_two_is_none() -> None:

@@ -65,6 +65,24 @@ def test_values_and_lines_are_bounded(tmp_path: Path, monkeypatch: pytest.Monkey
         list(read_many(file))
 
 
+def test_the_limits_are_those_that_the_errors_name(tmp_path: Path) -> None:
+    """Two million values in one JSON value, sixteen in a file of lines, a million lines: each at and over its limit."""
+    with pytest.raises(FoldproofError, match="is not JSON"):
+        parse("," * 2_000_000, "f")
+    with pytest.raises(FoldproofError, match="more than 2000000 values"):
+        parse("," * 2_000_001, "f")
+    file = tmp_path / "f"
+    for commas, most in ((16_000_000, 2_000_000), (16_000_001, 16_000_000)):
+        file.write_bytes(b"7" + b"," * commas)
+        with pytest.raises(FoldproofError, match=f"more than {most} values"):
+            next(read_many(file))
+    file.write_bytes(b"7\n" * 1_000_000)
+    assert next(read_many(file)) == ("line 1", 7)
+    file.write_bytes(b"7\n" * 1_000_001)
+    with pytest.raises(FoldproofError, match="more than 1000000 lines"):
+        next(read_many(file))
+
+
 @pytest.mark.parametrize(("depth", "good"), [(100, True), (101, False), (5000, False)])
 def test_depth_is_bounded(depth: int, good: bool) -> None:
     text = "[" * depth + "]" * depth

@@ -189,6 +189,8 @@ def test_a_pair_of_which_one_does_not_exist_has_no_reference() -> None:
     [
         ("differs", "differs", "finite", True),
         ("equal", "differs", "finite", False),
+        ("differs", "equal", "finite", False),
+        ("unstable", "equal", "finite", False),
         ("owed", "differs", "finite", None),
         ("differs", "", "finite", None),
         ("differs", "differs", None, None),
