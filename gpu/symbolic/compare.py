@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -11,7 +12,7 @@ from foldproof.gpu.symbolic.forms import Forms
 from foldproof.gpu.symbolic.graph import Graph, Ids, Mask
 from foldproof.gpu.symbolic.lanes import Stop
 from foldproof.gpu.symbolic.memory import Region
-from foldproof.gpu.symbolic.normal import Domain, Normaliser
+from foldproof.gpu.symbolic.normal import RULES, Domain, Normaliser
 from numpy.typing import NDArray
 
 
@@ -56,33 +57,54 @@ class Comparison:
     why: str = ""
 
 
+class Traced(Normaliser):
+    """A normaliser that keeps beside each node which rules were used on it: a form that is kept uses none again."""
+
+    _marks = np.zeros(0, np.int64)
+
+    def rules(self, *roots: Ids) -> set[str]:
+        """The rules that the normal forms of roots rest on; what was used on one of several alike counts for all."""
+        marks = int(np.bitwise_or.reduce(self._marks[self.g.cone(np.concatenate(roots))], initial=0))
+        return {rule for place, rule in enumerate(RULES) if marks >> place & 1}
+
+    def _group(self, nodes: Ids) -> Ids:
+        self.used.clear()
+        result = super()._group(nodes)
+        if len(self._marks) < len(self.to):
+            self._marks = np.concatenate([self._marks, np.zeros(len(self.to) - len(self._marks), np.int64)])
+        self._marks[nodes] = sum(1 << place for place, rule in enumerate(RULES) if rule in self.used)
+        return result
+
+
 class Comparer:
-    """Compares runs in one graph; normal forms are kept between comparisons."""
+    """Compares runs in one graph; normal forms are kept between comparisons.
+
+    `narrowed`: some run is one only for inputs without NaN, since threads of it agree on no others.
+    """
 
     def __init__(self, g: Graph, regions: tuple[Region, ...]) -> None:
         self.g, self.regions = g, regions
         forms = Forms()
-        self.every = Normaliser(g, regions, Domain.EVERY, forms)
-        self.no_nan = Normaliser(g, regions, Domain.NO_NAN, forms)
+        self.every = Traced(g, regions, Domain.EVERY, forms)
+        self.no_nan = Traced(g, regions, Domain.NO_NAN, forms)
         self.narrowed = False
-        self.narrowed_by: set[str] = set()
+        self.agreed_by: dict[Domain, set[str]] = {domain: set() for domain in Domain}
         g.agree = self.agree
 
     def agree(self, a: Ids, b: Ids) -> Mask:
         """Whether contents that two threads write to one place are the same; narrows the domain where needed."""
         same: Mask = self.every(a) == self.every(b)
-        if not same.all():
-            rest = ~same
-            same[rest] = self.no_nan(a[rest]) == self.no_nan(b[rest])
-            if same[rest].any():
-                self.narrowed = True
-                self.narrowed_by |= self.no_nan.used
+        self.agreed_by[Domain.EVERY] |= self.every.rules(a[same], b[same])
+        rest = np.flatnonzero(~same)
+        same[rest] = self.no_nan(a[rest]) == self.no_nan(b[rest])
+        narrow = rest[same[rest]]
+        if len(narrow):
+            self.narrowed = True
+            self.agreed_by[Domain.NO_NAN] |= self.no_nan.rules(a[narrow], b[narrow])
         return same
 
     def compare(self, first: Run, second: Run, *, narrowed: bool) -> Comparison:
         """Compare final memory and effects. Raises `Stop` where an output depends on something undefined."""
-        self.every.used.clear()
-        self.no_nan.used.clear()
         addresses, ones, others, widths = self._outputs(first, second)
         roots = np.concatenate(
             [ones, others, *(n for run in (first, second) for e in run.effects for n in (e.address, e.value))]
@@ -92,23 +114,24 @@ class Comparer:
         if undefined.any():
             raise Stop("an output depends on a register or shared memory that nothing was written to")
         contractible = may_contract(self.g, cone)
-        rules: set[str] = {"commute"} | (self.narrowed_by if narrowed else set())
-        domain = Domain.NO_NAN if narrowed else Domain.EVERY
-        differs = ones != others
-        if not self._effects(first, second, self.every if not narrowed else self.no_nan):
+        domain, normal = (Domain.NO_NAN, self.no_nan) if narrowed else (Domain.EVERY, self.every)
+        rules = {"commute"} | self.agreed_by[Domain.EVERY] | self.agreed_by[domain]
+        for run in (first, second):
+            self._effects_apart(run)
+        if _effects(first, normal) != _effects(second, normal):
+            none = slice(0)
             return Comparison(
-                None, (), contractible, addresses[:0], ones[:0], others[:0], widths[:0], "the atomics differ"
+                None, (), contractible, addresses[none], ones[none], others[none], widths[none], "the atomics differ"
             )
-        if differs.any() and not narrowed:
-            rows = np.flatnonzero(differs)
-            differs[rows] = self.every(ones[rows]) != self.every(others[rows])
-            rules |= self.every.used
-        if differs.any():
-            rows = np.flatnonzero(differs)
-            differs[rows] = self.no_nan(ones[rows]) != self.no_nan(others[rows])
-            domain = Domain.NO_NAN
-            rules |= self.no_nan.used
-        rows = np.flatnonzero(differs)
+        if _effects(first, np.asarray) != _effects(second, np.asarray):
+            rules |= normal.rules(*(n for run in (first, second) for e in run.effects for n in (e.address, e.value)))
+        rows = np.flatnonzero(ones != others)
+        for normal in (self.no_nan,) if narrowed else (self.every, self.no_nan):
+            if len(rows):
+                domain = normal.domain
+                rest = rows[normal(ones[rows]) != normal(others[rows])]
+                rules |= normal.rules(ones[rows], others[rows])
+                rows = rest
         return Comparison(
             None if len(rows) else domain,
             tuple(sorted(rules)),
@@ -122,41 +145,19 @@ class Comparer:
     def _outputs(self, first: Run, second: Run) -> tuple[NDArray[np.int64], Ids, Ids, NDArray[np.int64]]:
         """Every element that either wrote: its address, its node in both, its width in bits."""
         written = np.union1d(first.memory.written(), second.memory.written())
-        parts: list[tuple[NDArray[np.int64], Ids, Ids, NDArray[np.int64]]] = []
+        no_address, no_node = np.zeros(0, np.int64), np.zeros(0, np.int32)
+        parts = [(no_address, no_node, no_node, no_address)]
         for region in self.regions:
-            inside = written[(written >= region.start) & (written < region.stop)]
-            at = np.unique(region.start + (inside - region.start) // region.elem * region.elem)
+            at = _elements(region, written)
             if len(at):
-                nodes = [run.memory.final(at, region.elem) for run in (first, second)]
-                parts.append((at, nodes[0], nodes[1], np.full(len(at), 8 * region.elem, np.int64)))
-        if not parts:
-            empty, none = np.zeros(0, np.int64), np.zeros(0, np.int32)
-            return empty, none, none, empty
-        columns = list(zip(*parts, strict=True))
-        return (
-            np.concatenate(columns[0]),
-            np.concatenate(columns[1]),
-            np.concatenate(columns[2]),
-            np.concatenate(columns[3]),
-        )
-
-    def _effects(self, first: Run, second: Run, normal: Normaliser) -> bool:
-        if not first.effects and not second.effects:
-            return True
-        tables = []
-        for run in (first, second):
-            rows: list[tuple[str, int, int]] = []
-            for effect in run.effects:
-                pairs = zip(normal(effect.address).tolist(), normal(effect.value).tolist(), strict=True)
-                rows += [(effect.op, a, v) for a, v in pairs]
-            tables.append(sorted(rows))
-        self._effects_apart(first)
-        self._effects_apart(second)
-        return tables[0] == tables[1]
+                ones, others = (run.memory.final(at, region.elem) for run in (first, second))
+                parts.append((at, ones, others, np.full(len(at), 8 * region.elem, np.int64)))
+        addresses, firsts, seconds, widths = zip(*parts, strict=True)
+        return np.concatenate(addresses), np.concatenate(firsts), np.concatenate(seconds), np.concatenate(widths)
 
     def _effects_apart(self, run: Run) -> None:
-        """Stop unless atomics and plain accesses use different buffers, judged by the base of each address."""
-        bases = set()
+        """Stop unless a buffer has atomics of one kind, or plain accesses, judged by the base of each address."""
+        kinds: dict[Region, set[str]] = {}
         for effect in run.effects:
             for node in np.unique(self.every(effect.address)).tolist():
                 constant = int(self.g.imm[node]) if int(self.g.op[node]) in self.g.consts.values() else None
@@ -166,11 +167,28 @@ class Comparer:
                 region = next((r for r in self.regions if constant is not None and r.start <= constant < r.stop), None)
                 if region is None:
                     raise Stop("an atomic at an address whose buffer is not known")
-                bases.add(region)
+                kinds.setdefault(region, set()).add(effect.op)
         touched = [read.address for read in run.memory.reads] + [run.memory.written()]
-        for region in bases:
+        for region, several in kinds.items():
+            if len(several) > 1:
+                raise Stop(f"{region.name} has atomics of several kinds: their order decides the result")
             if any(((at >= region.start) & (at < region.stop)).any() for at in touched):
                 raise Stop(f"{region.name} is used by atomics and by plain accesses")
+
+
+def _effects(run: Run, form: Callable[[Ids], Ids]) -> list[tuple[str, int, int]]:
+    """The atomics of a run, sorted: of one kind they commute."""
+    return sorted(
+        (effect.op, address, value)
+        for effect in run.effects
+        for address, value in zip(form(effect.address).tolist(), form(effect.value).tolist(), strict=True)
+    )
+
+
+def _elements(region: Region, written: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The addresses of the elements of a region that something was written to."""
+    inside = written[(written >= region.start) & (written < region.stop)]
+    return np.unique(region.start + (inside - region.start) // region.elem * region.elem)
 
 
 def outputs_of(run: Run, regions: tuple[Region, ...], block: int | None = None) -> Ids:
@@ -180,8 +198,7 @@ def outputs_of(run: Run, regions: tuple[Region, ...], block: int | None = None) 
         written = written[run.memory.blocks_at(written) == block]
     parts = [np.zeros(0, np.int32)]
     for region in regions:
-        inside = written[(written >= region.start) & (written < region.stop)]
-        at = np.unique(region.start + (inside - region.start) // region.elem * region.elem)
+        at = _elements(region, written)
         if len(at):
             parts.append(run.memory.final(at, region.elem))
     return np.concatenate(parts)
@@ -203,12 +220,10 @@ def may_contract(g: Graph, cone: Ids) -> bool:
     kinds = g.op[cone]
     carries = np.zeros(g.count, np.bool_)
     carries[cone[product[kinds]]] = True
-    passing = cone[through[kinds]]
-    while len(passing):
-        more = passing[~carries[passing]]
-        more = more[carries[g.a[more]] | carries[g.b[more]] | carries[g.c[more]]]
-        if not len(more):
-            break
-        carries[more] = True
+    passing = fresh = cone[through[kinds]]
+    while len(fresh):
+        fresh = passing[~carries[passing]]
+        fresh = fresh[carries[g.a[fresh]] | carries[g.b[fresh]] | carries[g.c[fresh]]]
+        carries[fresh] = True
     sums = cone[total[kinds]]
     return bool((carries[g.a[sums]] | carries[g.b[sums]]).any())
