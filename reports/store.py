@@ -17,7 +17,7 @@ from foldproof.impl.errors import FoldproofError, one_line
 from foldproof.impl.files import is_below
 from foldproof.impl.strictjson import NOT_JSON
 from foldproof.reports.canonical import canonical, sha256
-from foldproof.reports.events import SCHEMA_VERSION, FileRef, Record, Rendered, RunFinished, files_of
+from foldproof.reports.events import SCHEMA_VERSION, FileRef, Record, Rendered, RunFinished, RunStarted, files_of
 from foldproof.reports.write import TEMPORARY, write_folder
 
 RECORDS = "records"
@@ -122,7 +122,7 @@ def read(folder: Path) -> tuple[list[Stored], list[Damage]]:
             found.append(stored)
         else:
             damaged.append(stored)
-    starts = {s.record.run: getattr(s.record.event, "started", "") for s in found if s.record.sequence == 0}
+    starts = {s.record.run: e.started for s in found if isinstance(e := s.record.event, RunStarted)}
     found.sort(key=lambda s: (starts.get(s.record.run, ""), s.record.run, s.record.sequence))
     return found, damaged
 

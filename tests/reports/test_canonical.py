@@ -51,6 +51,11 @@ def test_what_is_no_number_is_null_which_means_not_measured(number: float) -> No
     assert canonical([number]) == b"[null]"
 
 
+def test_the_largest_number_is_that_of_every_reader() -> None:
+    """JavaScript's Number.MAX_SAFE_INTEGER: from 2^53 on two integers are one double."""
+    assert canonical([2**53 - 1, 2**53]) == b'[9007199254740991,"9007199254740992"]'
+
+
 def test_a_lone_surrogate_is_replaced_in_keys_and_values() -> None:
     assert plain({"\ud800k": "\udfffv"}) == {"?k": "?v"}
 

@@ -6,8 +6,10 @@ import json
 import os
 from pathlib import Path
 
+import msgspec
 import pytest
 from foldproof.impl.errors import FoldproofError
+from foldproof.reports import store
 from foldproof.reports.canonical import canonical, sha256
 from foldproof.reports.events import (
     AnyEvent,
@@ -23,6 +25,8 @@ from foldproof.reports.recorder import Recorder, now, recording
 from foldproof.reports.store import Damage, damage, put, put_file, raw, read
 from foldproof.reports.write import write_folder
 from samples import fill
+
+NO_DIGEST = "is no record: its name is no digest"
 
 
 def started(verb: str = "check") -> RunStarted:
@@ -171,7 +175,8 @@ def test_no_reader_waits_for_a_pipe(tmp_path: Path) -> None:
     (tmp_path / "cases" / "one.json").unlink()
     os.mkfifo(tmp_path / "cases" / "one.json")
     os.mkfifo(tmp_path / "records" / f"{'0' * 64}.json")
-    assert {one.file for one in wrong(tmp_path)} == {"cases/one.json", f"records/{'0' * 64}.json"}
+    pipe = Damage(f"records/{'0' * 64}.json", NO_DIGEST)
+    assert wrong(tmp_path) == [pipe, Damage("cases/one.json", "is missing")]
 
 
 def test_a_record_with_fields_that_none_has_is_damage(tmp_path: Path) -> None:
@@ -182,6 +187,7 @@ def test_a_record_with_fields_that_none_has_is_damage(tmp_path: Path) -> None:
         {**value, "note": 1},
         {**value, "event": {**value["event"], "note": 1}},
         {**value, "schema_version": 2},
+        {**value, "schema_version": 0},
     ):
         name = forge_raw(tmp_path, more)
         told = [one for one in wrong(tmp_path) if one.file == name]
@@ -202,7 +208,8 @@ def test_a_record_that_is_not_canonical_is_damage(tmp_path: Path) -> None:
 def test_what_is_no_record_among_the_records_is_named(tmp_path: Path, name: str) -> None:
     small(tmp_path)
     (tmp_path / "records" / name).write_bytes(b"{}")
-    assert [one.file for one in wrong(tmp_path)] == [f"records/{name}"]
+    why = "was changed: its bytes have another digest than its name says" if "0" in name else NO_DIGEST
+    assert wrong(tmp_path) == [Damage(f"records/{name}", why)]
 
 
 def test_a_deep_record_is_told_and_breaks_no_reader(tmp_path: Path) -> None:
@@ -246,6 +253,43 @@ def test_another_file_of_one_name_gets_a_name_of_its_own(tmp_path: Path) -> None
         put_file(tmp_path, "cases/a.json", b"2")
 
 
+@pytest.mark.parametrize("contents", [(b"1", b"2"), (b"2", b"1")])
+def test_a_file_that_holds_something_else_is_never_taken_for_the_file(
+    tmp_path: Path, contents: tuple[bytes, bytes]
+) -> None:
+    refs = [put_file(tmp_path, "cases/a.json", content) for content in contents]
+    assert [raw(tmp_path / ref.path) for ref in refs] == list(contents)
+    assert [ref.sha256 for ref in refs] == [sha256(content) for content in contents]
+
+
+def test_two_records_for_one_place_of_a_run_are_damage(tmp_path: Path) -> None:
+    forged(tmp_path, started())
+    forged(tmp_path, Owed(what="w", why="y", settle="s"), sequence=1)
+    assert wrong(tmp_path) == []
+    forged(tmp_path, Owed(what="another", why="y", settle="s"), sequence=1)
+    assert wrong(tmp_path) == [Damage("records", "run forged has a gap: of its records some are missing")]
+
+
+@pytest.mark.parametrize("limit", ["MAX_BYTES", "MOST_RECORD"])
+def test_a_record_of_as_many_bytes_as_may_be_is_read_and_a_longer_one_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    digest = forged(tmp_path, started())
+    size = (tmp_path / "records" / f"{digest}.json").stat().st_size
+    monkeypatch.setattr(store, limit, size)
+    assert wrong(tmp_path) == []
+    monkeypatch.setattr(store, limit, size - 1)
+    assert [(one.file, one.why) for one in wrong(tmp_path)] == [
+        (f"records/{digest}.json", f"has more than {size - 1} bytes")
+    ]
+
+
+def test_why_a_file_cannot_be_read_is_told_in_the_words_of_the_system(tmp_path: Path) -> None:
+    with pytest.raises(FoldproofError) as told:
+        raw(tmp_path / ("x" * 5000))
+    assert told.value.why == "cannot be read: File name too long"
+
+
 def test_hostile_names_stay_in_the_records_as_they_are(tmp_path: Path) -> None:
     fill(tmp_path, "a\0b\n\u202e\x1b[31m")
     assert wrong(tmp_path) == []
@@ -279,6 +323,15 @@ def test_runs_come_in_the_order_of_their_start_whatever_their_digests(tmp_path: 
             pass
     begun = [one.record.event.verb for one in read(tmp_path)[0] if isinstance(one.record.event, RunStarted)]
     assert begun == [f"verb{number}" for number in range(5)]
+
+
+def test_of_two_runs_the_one_that_began_first_comes_first_whatever_it_is_called(tmp_path: Path) -> None:
+    for name, at in (("a", "2"), ("b", "1"), ("c", "3")):
+        forged(tmp_path, msgspec.structs.replace(started(), started=at), name)
+        forged(tmp_path, Owed(what=name, why="y", settle="s"), name, 1)
+    assert [(one.record.run, one.record.sequence) for one in read(tmp_path)[0]] == [
+        (name, place) for name in "bac" for place in (0, 1)
+    ]
 
 
 def test_a_folder_without_records_or_that_cannot_be_written_is_told(tmp_path: Path) -> None:
