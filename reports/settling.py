@@ -143,10 +143,11 @@ def _launches(table: CaptureTable, found: Evidence, at_hand: AtHand, policy: str
         f"launches of {table.path} under {policy}", "each decided", shlex.join(words), f"launches of {table.path}"
     )
     here = {digest for digest, name in at_hand.names.items() if name == table.path}
+    # A name alone says nothing: another capture may have been moved to the path since. It leads to what is stale.
     facts = [
         (fact, e)
         for fact, e in found.of(LaunchesExamined)
-        if e.policy == policy and (e.capture_sha256 in here or e.capture == table.path)
+        if e.policy == policy and (e.capture_sha256 in here or (e.capture == table.path and (fact.stale or not here)))
     ]
     if not facts:
         return asked.unmet()

@@ -132,6 +132,62 @@ def test_a_promise_ends_as_its_theorem(verdict: str, word: str, code: int) -> No
     assert made.exit_code == code
 
 
+@pytest.mark.parametrize(
+    ("verdict", "reason", "said"),
+    [
+        ("proved", "", "proved, unbounded"),
+        ("proved", "by chance", "proved, unbounded"),
+        ("refuted", "", "refuted"),
+        ("refuted", "k2 is picked", "refuted: k2 is picked"),
+        ("undecided", "time ran out", "undecided: time ran out"),
+        ("odd", "", "odd"),
+        ("odd", "who knows", "odd: who knows"),
+    ],
+)
+def test_what_is_said_of_a_theorem(verdict: str, reason: str, said: str) -> None:
+    made = report(Config(policy=P), run(theorem(verdict, reason=reason)), promises=("T01",))
+    assert row(made, "T01").observed == said
+
+
+def test_what_settles_a_row_is_said_where_it_does_not_hold() -> None:
+    events = (theorem(), theorem("refuted", "T02"), theorem("undecided", "T03"), campaign())
+    made = report(Config(policy=P), run(*events), promises=("T01", "T02", "T03"))
+    assert [bool(one.settle) for one in made.rows] == [False, True, True, False]
+    assert {(one.date, one.exit, one.command) for one in made.rows} == {("2026-12-01", 0, "foldproof check")}
+
+
+JUDGED = (theorem(), theorem(name="T06", promised=False), theorem(name="T09", old="two-pass"))
+JUDGED = (*JUDGED, theorem(name="T09", old="exact-first", old_sha256=POLICY, promised=False))
+
+
+@pytest.mark.parametrize(
+    ("words", "keys"),
+    [
+        (("promised",), ["T01", "T09 against two-pass", "T10"]),
+        (("all",), ["T01", "T09 against two-pass", "T10", "T06", "T09 against exact-first"]),
+        (("T09",), ["T09 against two-pass", "T09 against exact-first"]),
+        (("T09:exact-first",), ["T09 against exact-first"]),
+        (("T10", "T01"), ["T10", "T01"]),
+        (("T11", "T01:two-pass"), ["T11", "T01 against two-pass"]),
+        (("T06", "promised"), ["T06", "T01", "T09 against two-pass", "T10"]),
+    ],
+)
+def test_the_theorems_that_the_words_ask_for(words: tuple[str, ...], keys: list[str]) -> None:
+    config = Config(policy=P, prove=ProveTable(words))
+    made = report(config, run(*JUDGED), promises=("T01", "T09:two-pass", "T10"))
+    assert [one.key for one in made.rows if one.key.startswith("theorem")] == [f"theorem {key}" for key in keys]
+
+
+@pytest.mark.parametrize("other", ["two-pass", "exact-first"])
+def test_what_another_policy_keeps_is_no_evidence(other: str) -> None:
+    named = {"policy": other, "policy_sha256": POLICY}
+    events = (theorem(**named), campaign(**named), campaign("fuzz", **named), launches(**named))
+    config = Config(policy=P, fuzz=FuzzTable("./my-selector"), capture=(CaptureTable("_rms_norm"),))
+    here = replace(HERE, policies={**HERE.policies, "exact-first": POLICY})
+    made = report(config, run(*events), here=here, promises=("T01",))
+    assert [one.observed for one in made.rows] == ["no evidence"] * 4
+
+
 def test_a_verdict_of_another_policy_or_another_pair_settles_nothing() -> None:
     events = (theorem(policy="two-pass"), theorem(name="T09", old="exact-first"))
     made = report(Config(policy=P), run(*events, campaign()), promises=("T01", "T09:two-pass"))
@@ -199,6 +255,73 @@ def test_a_campaign_against_a_selector_must_be_long_enough_and_find_nothing(fiel
     assert row(made, "campaign: ./my-selector").verdict == word
 
 
+@pytest.mark.parametrize("stage", ["fuzz", "a stage before", "exhaust"])
+def test_a_campaign_of_another_stage_is_no_evidence(stage: str) -> None:
+    assert row(report(Config(policy=P), run(campaign(stage))), "campaign").observed == "no evidence"
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({}, "5 cases, 0 differences"),
+        ({"cases": 1_000, "disagreements": 2}, "1,000 cases, 2 differences"),
+        ({"violated_promises": {"T01": 2, "T02": 1}}, "5 cases, 0 differences, 3 cases that break a promise"),
+        ({"violated_promises": {"T01": 0}}, "5 cases, 0 differences"),
+    ],
+)
+def test_what_is_said_of_the_campaign_of_the_reference(fields: dict[str, Any], said: str) -> None:
+    assert row(report(Config(policy=P), run(campaign(**fields))), "campaign").observed == said
+
+
+@pytest.mark.parametrize(
+    ("fields", "asked", "word", "said"),
+    [
+        ({}, 60.0, "holds", "5 launches in 60.0 s, 0 kinds of finding"),
+        ({"seconds": 60.0 * 0.99}, 60.0, "holds", "5 launches in 59.4 s, 0 kinds of finding"),
+        ({"seconds": None}, 1.0, "owed", "5 launches in 0.0 s, 0 kinds of finding"),
+        ({"seconds": None}, 0, "holds", "5 launches in 0.0 s, 0 kinds of finding"),
+        ({"disagreements": 1, "faults": ("crashed",)}, 60.0, "fails", "5 launches in 60.0 s, 2 kinds of finding"),
+    ],
+)
+def test_what_is_said_of_a_campaign_against_a_selector(
+    fields: dict[str, Any], asked: float, word: str, said: str
+) -> None:
+    config = Config(policy=P, fuzz=FuzzTable("./my-selector", asked))
+    found = row(report(config, run(campaign("fuzz", **fields))), "campaign: ./my")
+    assert (found.verdict, found.observed) == (word, said)
+    assert found.expected == ("no difference in 60 s" if asked == 60 else f"no difference{' in 1 s' if asked else ''}")
+
+
+@pytest.mark.parametrize("wrong", [{"disagreements": 1}, {"violated_promises": {"T01": 1}}])
+def test_of_several_scopes_the_one_that_found_something_speaks_for_the_reference(wrong: dict[str, Any]) -> None:
+    first, second = campaign(scope="a", seconds=1.0, cases=7, **wrong), campaign(scope="b")
+    for order in ((first, second), (second, first)):
+        found = row(report(Config(policy=P), run(*order)), "campaign")
+        assert (found.verdict, found.observed[:7]) == ("fails", "7 cases")
+
+
+def test_of_several_scopes_the_last_that_found_something_or_else_the_longest_speaks() -> None:
+    config = Config(policy=P, fuzz=FuzzTable("./my-selector", 60.0))
+
+    def said(*scopes: dict[str, Any]) -> str:
+        events = [campaign("fuzz", scope=str(n), cases=n, **fields) for n, fields in enumerate(scopes, 1)]
+        return row(report(config, run(*events)), "campaign: ./my").observed
+
+    assert said({"disagreements": 1}, {"disagreements": 2}, {}).startswith("2 launches")
+    assert said({"seconds": 60.0}, {"seconds": 90.0}, {"seconds": 70.0}).startswith("2 launches")
+    assert said({"seconds": None}, {"seconds": 0.5}).startswith("2 launches")
+    stale = {"selector_files": {"./my-selector": OTHER}}
+    assert said(stale, stale) == "stale: the selector has other bytes"
+    assert said(stale, {"seconds": 1.0}).startswith("2 launches")
+
+
+def test_of_what_is_stale_the_last_is_told() -> None:
+    stale = {"selector_files": {"./my-selector": OTHER}}
+    events = [campaign("fuzz", scope=str(n), cases=n, **stale) for n in (1, 2)]
+    config = Config(policy=P, fuzz=FuzzTable("./my-selector"))
+    assert row(report(config, run(*events)), "campaign: ./my").why.startswith("it said: 2 launches")
+
+
 def test_no_later_campaign_of_another_scope_hides_a_difference() -> None:
     config = Config(policy=P, fuzz=FuzzTable("./my-selector", 60.0))
     first, second = campaign("fuzz", disagreements=1, scope="all of it"), campaign("fuzz", scope="a part")
@@ -223,6 +346,64 @@ def launches(**more: Any) -> LaunchesExamined:
 def test_the_launches_of_a_capture(fields: dict[str, Any], word: str) -> None:
     config = Config(policy=P, capture=(CaptureTable("_rms_norm"),))
     assert row(report(config, run(launches(**fields))), "launches").verdict == word
+
+
+CAPTURED = Config(policy=P, capture=(CaptureTable("_rms_norm"),))
+
+
+def test_what_is_said_of_the_launches_of_a_capture() -> None:
+    rows = (LaunchRow("k", 2, 1_000, 500, 0, 300, 150, 50, 0, 0), LaunchRow("l", 1, 2, 2, 0, 0, 0, 0, 0, 0))
+    said = "1,002 launches, 502 exact, 300 fallback, 150 ambiguous, 50 missing"
+    assert row(report(CAPTURED, run(launches(rows=rows))), "launches").observed == said
+    assert row(report(CAPTURED, run(launches(rows=()))), "launches").observed == "no launch"
+
+
+@pytest.mark.parametrize("other", ["_another", "_zoo"])
+def test_the_launches_of_another_capture_are_no_evidence(other: str) -> None:
+    here = replace(HERE, captures={**HERE.captures, OTHER: CUBINS}, names={**HERE.names, OTHER: other})
+    made = report(CAPTURED, run(launches(capture=other, capture_sha256=OTHER)), here=here)
+    assert row(made, "launches").observed == "no evidence"
+    gone = report(CAPTURED, run(launches(capture=other, capture_sha256=OTHER)))
+    assert row(gone, "launches").observed == "no evidence"
+
+
+def test_launches_of_a_capture_that_lay_there_before_are_stale_or_another_ones() -> None:
+    """Another capture moved to the path: where the older one still is, its launches are its own."""
+    older = launches(capture="_rms_norm", capture_sha256=OTHER)
+    assert row(report(CAPTURED, run(older)), "launches").observed == "stale: made on another capture"
+    here = replace(HERE, captures={**HERE.captures, OTHER: CUBINS}, names={**HERE.names, OTHER: "_moved"})
+    made = report(CAPTURED, run(older), here=here)
+    assert (row(made, "launches").verdict, row(made, "launches").observed) == ("owed", "no evidence")
+    moved = Config(policy=P, capture=(CaptureTable("_moved"),))
+    assert row(report(moved, run(older), here=here), "launches").verdict == "holds"
+    # Two paths with one capture: the digest has the name of one of them.
+    twice = report(CAPTURED, run(launches(capture="_rms_norm")), here=replace(HERE, names={CAPTURE: "_twin"}))
+    assert row(twice, "launches").verdict == "holds"
+
+
+def test_of_the_launches_of_a_capture_the_newest_fresh_ones_speak() -> None:
+    def of(source: str, **more: Any) -> LaunchesExamined:
+        return launches(source=source, rows=(LaunchRow("k", 2, int(source), 0, 0, 0, 0, 0, 0, 0),), **more)
+
+    stale = {"capture": "_rms_norm", "capture_sha256": OTHER}
+    for events, said in (
+        ((of("1"), of("2")), "2 launches"),
+        ((of("1"), of("2"), of("3", **stale)), "2 launches"),
+        ((of("1", **stale), of("2")), "2 launches"),
+    ):
+        assert row(report(CAPTURED, run(*events)), "launches").observed == said
+    assert row(report(CAPTURED, run(of("1", **stale), of("2", **stale))), "launches").why == "it said: 2 launches"
+
+
+@pytest.mark.parametrize(("name", "words"), [("zoo", " zoo"), ("_rms_norm", " _rms_norm"), ("the bundled capture", "")])
+def test_no_command_line_names_the_bundled_capture(name: str, words: str) -> None:
+    config = Config(policy=P, capture=(CaptureTable(name),), bits=BitsTable(devices=("H200", "Tesla", "symbolic")))
+    made = report(config, run(), here=replace(HERE, names={CAPTURE: name}))
+    assert [one.settle for one in made.rows[1:]] == [
+        f"foldproof check{words} --policy three-pass",
+        *[f"foldproof replay{words} --out foldproof-report"] * 2,
+        f"foldproof bits{words} --out foldproof-report",
+    ]
 
 
 # --- bytes ---------------------------------------------------------------------------------------------------------
@@ -258,8 +439,88 @@ def test_the_worst_launch_of_a_pair_speaks_for_it() -> None:
         assert row(report(bits("equal"), run(judged(rows=order))), "bytes").observed.startswith("1 differs")
 
 
+@pytest.mark.parametrize("word", ["unknown", "owed", "equal", "equal modulo contraction"])
+def test_a_difference_on_one_launch_of_a_pair_is_no_matter_of_order(word: str) -> None:
+    rows = tuple(BytesRow("k", w, "c", "k1", "k2", {"finite": w}) for w in (word, "differs"))
+    for order in (rows, rows[::-1]):
+        found = row(report(bits("equal"), run(judged(rows=order))), "bytes")
+        assert (found.verdict, found.observed) == ("fails", "1 differs on NVIDIA H200, 2026-12-01")
+
+
+@pytest.mark.parametrize(("device", "by"), [("symbolic", "device"), ("symbolic", "timing"), ("H200", "symbolic")])
+def test_who_judged_the_bytes_decides_which_device_is_settled(device: str, by: str) -> None:
+    config = Config(policy=P, bits=BitsTable(devices=(device,)))
+    mine, other = ("symbolic", "") if device == "symbolic" else ("device", "NVIDIA H200"), (by, "")
+    for (name, where), word in ((mine, "holds"), (other, "owed")):
+        event = BytesJudged(
+            by=name, what="replay", capture_sha256=CAPTURE, cubins=CUBINS, device=where, date="2026-12-01",
+            counts={"finite": {"equal": 1}}, rows=(BytesRow("k", "l", "fold", "k1", "k2", {"finite": "equal"}),),
+        )  # fmt: skip
+        assert row(report(config, run(event)), "bytes").verdict == word
+
+
+def test_a_device_is_a_part_of_its_name_in_any_case() -> None:
+    for device in ("h200", "Tesla", "tesla t4"):
+        config = Config(policy=P, bits=BitsTable(devices=(device,)), scenarios=ScenariosTable((device,)))
+        event = judged(what="scenarios", counts={"scenarios": {"equal": 1}}, rows=(), device="Tesla T4")
+        made = report(config, run(judged(device="Tesla T4"), event))
+        assert [one.verdict for one in made.rows[1:]] == ["owed" if device == "h200" else "holds"] * 2
+
+
+@pytest.mark.parametrize(("must", "asked"), [("judged", "a verdict for each pair"), ("equal", "equal, each pair")])
+def test_what_is_expected_of_bytes(must: str, asked: str) -> None:
+    assert row(report(bits(must), run()), "bytes").expected == asked
+
+
+def test_a_row_of_bytes_says_how_many_pairs_of_which_capture() -> None:
+    def what(here: AtHand) -> str:
+        return row(report(bits(), run(), here=here), "bytes").what
+
+    two = frozenset(map(frozenset, (("k1", "k2"), ("k1", "k3"))))
+    assert what(HERE) == "bytes of 1 pair of _rms_norm, finite, by H200"
+    assert what(replace(HERE, pairs={CAPTURE: two})) == "bytes of 2 pairs of _rms_norm, finite, by H200"
+    assert what(replace(HERE, pairs={CAPTURE: frozenset()})) == "bytes of 0 pairs of _rms_norm, finite, by H200"
+    assert what(replace(HERE, names={})) == "bytes of 1 pair of bbbbbbbbbbbb, finite, by H200"
+    assert what(AtHand()) == "bytes of the pairs of a capture, finite, by H200"
+
+
 @pytest.mark.parametrize(
-    "fields", [{"what": "scenarios"}, {"device": "AMD"}, {"device": ""}, {"capture_sha256": OTHER}]
+    ("cubins", "others", "counts"),
+    [
+        (("k1", "k2", "k3"), ("x1", "x2"), [3, 2]),
+        (("k1", "k2"), ("k1", "k2"), [4, 4]),
+        (("k1", "k2", "k3"), ("k1", "k2"), [4, 3]),
+        (("k1",), ("k1", "k2", "k3"), [2, 4]),
+    ],
+)
+def test_pairs_named_one_by_one_are_owed_where_their_cubins_are(
+    cubins: tuple[str, ...], others: tuple[str, ...], counts: list[int]
+) -> None:
+    """Four pairs; those of no capture are owed by each."""
+    captures = {CAPTURE: dict.fromkeys(cubins, "1"), OTHER: dict.fromkeys(others, "2")}
+    named = (("k1", "k2"), ("k1", "k3"), ("x1", "x2"), ("z1", "z2"))
+    made = report(bits(pairs=named), run(), here=replace(HERE, captures=captures, names={}))
+    assert [int(one.what.split()[2]) for one in made.rows[1:]] == counts
+
+
+def test_of_several_verdicts_on_bytes_the_newest_fresh_one_is_dated() -> None:
+    stale = {"cubins": {**CUBINS, "k2": OTHER}}
+
+    def made(*events: BytesJudged) -> Row:
+        return row(report(bits(), run(*events)), "bytes")
+
+    first, second = judged(arch="a", date="2026-12-02"), judged(arch="b", date="2026-12-03")
+    third = judged(arch="c", date="2026-12-04", **stale)
+    assert made(first, second).observed == "1 equal on NVIDIA H200, 2026-12-03"
+    assert made(first, second, third).observed == "1 equal on NVIDIA H200, 2026-12-03"
+    worse = judged("differs", arch="d", **stale)
+    assert made(third, worse).why == "it said: 1 differs"
+    assert made(worse, third).why == "it said: 1 equal"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"what": "scenarios"}, {"what": "a timing"}, {"device": "AMD"}, {"device": ""}, {"capture_sha256": OTHER}],
 )
 def test_byte_verdicts_of_something_else_settle_nothing(fields: dict[str, Any]) -> None:
     assert row(report(bits(), run(judged(**fields))), "bytes").verdict == "owed"
@@ -292,6 +553,8 @@ def test_verdicts_on_one_capture_say_nothing_of_another() -> None:
     )
     made = report(bits(), run(judged()), here=here)
     assert [one.verdict for one in made.rows[1:]] == ["holds", "owed"]
+    made = report(bits(), run(judged(capture_sha256=OTHER)), here=here)
+    assert [one.verdict for one in made.rows[1:]] == ["owed", "holds"]
 
 
 def test_a_capture_without_interchangeable_pairs_owes_none() -> None:
@@ -312,6 +575,29 @@ def test_scenarios(counts: dict[str, int], word: str) -> None:
     config = Config(policy=P, scenarios=ScenariosTable(("H200",)))
     event = judged(what="scenarios", counts={"scenarios": counts}, rows=())
     assert row(report(config, run(event)), "scenarios").verdict == word
+
+
+@pytest.mark.parametrize("fields", [{"what": "replay"}, {"what": "timing"}, {"device": "AMD"}])
+def test_what_is_no_scenario_of_the_device_is_no_evidence(fields: dict[str, Any]) -> None:
+    config = Config(policy=P, scenarios=ScenariosTable(("H200",)))
+    event = judged(**({"what": "scenarios", "counts": {"scenarios": {"equal": 1}}, "rows": ()} | fields))
+    assert row(report(config, run(event)), "scenarios").observed == "no evidence"
+
+
+def test_of_several_runs_of_the_scenarios_the_newest_fresh_one_speaks() -> None:
+    config = Config(policy=P, scenarios=ScenariosTable(("H200",)))
+
+    def of(number: int, **more: Any) -> BytesJudged:
+        counts = {"scenarios": {"equal": number}}
+        return judged(what="scenarios", counts=counts, rows=(), arch=str(number), **more)  # type: ignore[no-any-return]
+
+    def made(*events: BytesJudged) -> Row:
+        return row(report(config, run(*events)), "scenarios")
+
+    stale = {"cubins": {**CUBINS, "k2": OTHER}}
+    assert made(of(1), of(2)).observed == "2 equal on NVIDIA H200, 2026-12-01"
+    assert made(of(1), of(2), of(3, **stale)).observed == "2 equal on NVIDIA H200, 2026-12-01"
+    assert made(of(1, **stale), of(2, **stale)).why == "it said: 2 equal on NVIDIA H200, 2026-12-01"
 
 
 # --- staleness -----------------------------------------------------------------------------------------------------
@@ -357,6 +643,20 @@ def test_a_fact_is_stale_when_what_it_speaks_of_changed_and_only_then(change: st
         for event in STALE[other]:
             spoken = staleness(event, here)
             assert spoken in ("", why), (other, event)
+
+
+@pytest.mark.parametrize(
+    ("here", "why"),
+    [
+        ({"k1": "0" * 64, "k2": "0" * 64, "k3": "1" * 64}, "2 cubins have other bytes, k1 among them"),
+        ({**CUBINS, "k4": OTHER, "k3": OTHER}, "2 cubins were not there, k3 among them"),
+        ({}, "2 cubins are not at hand, k1 among them"),
+        ({"k1": "f" * 64, "k2": CUBINS["k2"]}, "1 cubins have other bytes, k1 among them"),
+        ({"k1": "0" * 64, "k2": CUBINS["k2"]}, "1 cubins have other bytes, k1 among them"),
+    ],
+)
+def test_how_many_cubins_are_others_and_the_first_of_them(here: dict[str, str], why: str) -> None:
+    assert staleness(SEEN, replace(HERE, captures={CAPTURE: here})) == why
 
 
 def test_what_speaks_of_no_cubin_stays_when_a_cubin_changes() -> None:
@@ -449,6 +749,17 @@ def test_a_killed_run_loses_nothing_that_it_had_told() -> None:
     assert len(report(Config(policy=P), before, killed).cases()) == 1
 
 
+@pytest.mark.parametrize(
+    ("stage", "policy"), [("exhaust", "three-pass"), ("check", "three-pass"), ("fuzz", "two-pass"), ("fuzz", "mine")]
+)
+def test_only_a_campaign_like_it_takes_a_finding_of_a_killed_run_away(stage: str, policy: str) -> None:
+    killed = run(finding(), verb="fuzz", killed=True, name="1")
+    ended = run(campaign(stage, policy=policy), verb="fuzz", name="2")
+    assert len(report(Config(policy=P), killed, ended).cases()) == 1
+    alike = run(campaign("fuzz"), verb="fuzz", name="3")
+    assert report(Config(policy=P), killed, alike).cases() == []
+
+
 def test_what_a_later_run_of_the_verb_does_not_owe_is_owed_no_more() -> None:
     owing = run(Owed(what="w", why="y", settle="s"), name="1")
     quiet = run(campaign(), name="2")
@@ -457,6 +768,8 @@ def test_what_a_later_run_of_the_verb_does_not_owe_is_owed_no_more() -> None:
     assert list(report(Config(policy=P), owing, quiet).found.of(Owed)) == []
     other = run(campaign(), verb="prove", name="3")
     assert len(list(report(Config(policy=P), owing, other).found.of(Owed))) == 1
+    for name in ("0", "3"):
+        assert list(report(Config(policy=P), owing, run(campaign(), name=name)).found.of(Owed)) == []
 
 
 def test_records_of_a_run_that_nothing_began_count_for_nothing() -> None:
@@ -464,6 +777,8 @@ def test_records_of_a_run_that_nothing_began_count_for_nothing() -> None:
     made = report(Config(policy=P), headless, promises=("T01",))
     assert made.found.runs == ()
     assert row(made, "T01").verdict == "owed"
+    after = report(Config(policy=P), headless, run(theorem(), name="whole"), promises=("T01",))
+    assert row(after, "T01").verdict == "holds"
 
 
 def test_a_run_knows_its_state() -> None:
@@ -496,6 +811,35 @@ def test_damage_fails_whatever_holds(tmp_path: Path) -> None:
 def test_the_exit_code_is_of_what_is_required(verdict: Any, required: bool, code: int, tmp_path: Path) -> None:
     made = replace(sample(tmp_path), rows=(Row("x", "y", "z", verdict, required=required),))
     assert made.exit_code == code
+
+
+def headline(*rows: tuple[str, Any, bool], damaged: tuple[Damage, ...] = ()) -> str:
+    made = tuple(Row(what, "y", "z", verdict, required=required) for what, verdict, required in rows)
+    return replace(report(Config(policy=P), run()), rows=made, damaged=damaged).headline
+
+
+def test_the_verdict_in_one_sentence() -> None:
+    holds, extra = ("A", "holds", True), ("X", "owed", False)
+    fails = [(name, "fails", True) for name in "BCDE"]
+    open_ = [("G", "owed", True), ("H", "undecided", True)]
+    assert headline(holds, holds) == "three-pass keeps all 2 obligations."
+    assert headline(holds, extra) == "three-pass keeps all 1 obligations; 1 that nothing asks for are owed."
+    assert headline(holds, ("F", "fails", False)) == "three-pass keeps all 1 obligations."
+    assert headline(holds, extra, *open_) == "2 of 4 obligations of three-pass are owed; 1 hold."
+    assert headline(holds, *open_, fails[0]) == "three-pass fails 1 of 4 obligations: B."
+    assert headline(holds, *fails[:3]) == "three-pass fails 3 of 4 obligations: B, C, D."
+    assert headline(*fails) == "three-pass fails 4 of 4 obligations: B, C, D, ...."
+    damaged = tuple(Damage(f"records/{name}.json", f"is {name}") for name in "xyz")
+    assert headline(*fails, damaged=damaged) == "3 files of the evidence are damaged: records/x.json is x."
+
+
+def test_the_promised_theorems_that_are_refuted() -> None:
+    events = (
+        theorem("refuted", "T01"), theorem("refuted", "T02", promised=False), theorem("proved", "T03"),
+        theorem("undecided", "T04"), theorem("refuted", "T05", policy_sha256=OTHER), theorem("owed", "T06"),
+        theorem("undecided", "T07", promised=False), theorem("proved", "T08", promised=False, policy_sha256=OTHER),
+    )  # fmt: skip
+    assert [event.theorem for _, event in report(Config(policy=P), run(*events)).promised_refuted()] == ["T01"]
 
 
 # --- foldproof.toml ------------------------------------------------------------------------------------------------
@@ -542,6 +886,17 @@ def test_what_is_no_text_is_no_toml(content: bytes, tmp_path: Path) -> None:
         load_config(tmp_path / "f.toml")
     with pytest.raises(FoldproofError, match="is a directory"):
         load_config(tmp_path)
+
+
+def test_a_campaign_lasts_a_year_at_most_and_a_minute_where_nothing_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "f.toml"
+    for said, seconds in (("", 60.0), ("seconds = 31_536_000\n", 365 * 86400.0), ("seconds = 31_536_001\n", None)):
+        file.write_text(f"[fuzz]\nselector = 'x'\n{said}", "utf-8")
+        if seconds is None:
+            with pytest.raises(FoldproofError, match="<= 31536000"):
+                load_config(file)
+        else:
+            assert load_config(file).fuzz == FuzzTable("x", seconds, 0)
 
 
 def test_an_empty_file_owes_what_the_policy_promises(tmp_path: Path) -> None:
