@@ -223,6 +223,7 @@ def test_what_a_killed_writer_left_is_no_damage(tmp_path: Path) -> None:
     small(tmp_path)
     (tmp_path / "records" / ".writing-abc").write_bytes(b"half")
     assert wrong(tmp_path) == []
+    assert len(read(tmp_path)[0]) == 5
 
 
 def test_a_forged_record_cannot_turn_a_changed_case_into_a_right_one(tmp_path: Path) -> None:
@@ -282,6 +283,17 @@ def test_a_record_of_as_many_bytes_as_may_be_is_read_and_a_longer_one_is_not(
     assert [(one.file, one.why) for one in wrong(tmp_path)] == [
         (f"records/{digest}.json", f"has more than {size - 1} bytes")
     ]
+
+
+def test_what_is_longer_than_any_file_of_evidence_is_not_read(tmp_path: Path) -> None:
+    with (tmp_path / "file").open("wb") as stream:
+        stream.truncate(256 * 2**20 + 1)
+    with pytest.raises(FoldproofError, match="has more than 268435456 bytes"):
+        raw(tmp_path / "file")
+    content = bytes(24 * 2**20 + 1)
+    (tmp_path / "records").mkdir()
+    (tmp_path / "records" / f"{sha256(content)}.json").write_bytes(content)
+    assert [one.why for one in read(tmp_path)[1]] == ["has more than 25165824 bytes"]
 
 
 def test_why_a_file_cannot_be_read_is_told_in_the_words_of_the_system(tmp_path: Path) -> None:
