@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import Any
 
 import pytest
 import z3
+from foldproof.impl import Launch, Variant, load_policy
+from foldproof.impl import rules as reference
 from foldproof.impl.cases import Case
 from foldproof.impl.choose import assumptions, held, is_folded, ones_read, runtime_ones
 from foldproof.impl.rules import Reason, Rules, Strictness, is_one, refusals
 from foldproof.model import rules as formulas
 from foldproof.model.encode import Encoder
+from foldproof.model.mutants import IN_THE_CODE, Mutant
 from foldproof.model.scope import Size, make_scope
+from foldproof.props.checks import broken_assumptions
+from foldproof.props.mutants import planted
 from helpers import capture, i32, launch, param, ptr, variant
 
 
@@ -21,7 +27,7 @@ def arg(kind: str, value: object) -> dict[str, Any]:
 
 
 ARGS = [
-    *(i32("x", value) for value in (1, 0, 7, 8, 16, -32, 127, 128, -128, -129, 2**31 - 1)),
+    *(i32("x", value) for value in (1, 0, 7, 8, 12, 16, -32, 127, 128, -128, -129, 2**31 - 1)),
     *(arg("i64", value) for value in (1, 2**40, 2**40 + 1, -(2**40))),
     *(arg("u64", value) for value in (1, 2**63, 2**63 + 1)),
     *(arg("u1", value) for value in (True, False)),
@@ -40,7 +46,7 @@ PLACES: list[dict[str, Any]] = [
     *({"params": [param("x", kind, div16=True)]} for kind in ("i64", "u64", "u1", "fp32")),
     *({"params": [param("x", kind)]} for kind in ("i64", "u64", "u8", "fp64", "*fp16")),
     *({"consts": {"x": const}} for const in ({"int": 1}, {"int": 2}, {"bool": True}, {"f32": 1}, {"str": "s"})),
-    {"consts": {"x": {"none": True}}},
+    *({"consts": {"x": const}} for const in ({"none": True}, {"int": 0}, {"int": -1})),
     {},
     {"params": [param("x"), param("y")]},
 ]
@@ -54,9 +60,10 @@ LINES = 24
 
 def said(scope: Any, case: Case, terms: dict[str, z3.ExprRef]) -> dict[str, Any]:
     """The value of each term in the case."""
-    pairs = Encoder(scope, case).assignment()
-    found = {name: z3.simplify(z3.substitute(term, *pairs)) for name, term in terms.items()}
-    return {name: z3.is_true(v) if z3.is_bool(v) else v.as_long() for name, v in found.items()}
+    # In one term, so that what they share is looked at once.
+    together = z3.Function("said", *(term.sort() for term in terms.values()), z3.BoolSort())(*terms.values())
+    found = z3.simplify(z3.substitute(together, *Encoder(scope, case).assignment())).children()
+    return {name: z3.is_true(v) if z3.is_bool(v) else v.as_long() for name, v in zip(terms, found, strict=True)}
 
 
 def terms_of(scope: Any) -> dict[str, z3.ExprRef]:
@@ -100,6 +107,41 @@ def test_rules_and_counts_agree_on_every_kind_of_arg_in_every_kind_of_place(line
         assert said(SCOPE, case, terms) == told(case), (given, placed)
 
 
+FLAWS = list(IN_THE_CODE)[list(IN_THE_CODE).index("exact-takes-one") :]
+"""The planted faults of the rules; `props.mutants` builds each into the Python."""
+
+
+def told_with(flaw: str, subject: Variant, asked: Launch, rules: Iterable[Rules]) -> dict[str, bool]:
+    """Whether the reference with the fault in its code admits the variant, by fault and rules."""
+    with planted(Mutant(flaw, "", load_policy("three-pass"), frozenset({flaw}))):
+        return {f"{flaw} {one}": next(reference.refusals(subject, asked, one), None) is None for one in rules}
+
+
+def flawed(flaws: Iterable[str], rules: Sequence[Rules]) -> dict[str, z3.ExprRef]:
+    """The formulas of the same."""
+    subject, asked = SCOPE.candidates[0], SCOPE.launch
+    return {f"{flaw} {one}": formulas.admits(subject, asked, one, frozenset({flaw})) for flaw in flaws for one in rules}
+
+
+@pytest.mark.parametrize("line", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 2 * LINES))])
+def test_a_planted_fault_is_the_same_in_the_formulas_and_in_python(line: int) -> None:
+    terms = flawed(FLAWS, RULES[::2])
+    for given, placed in list(product(ARGS, PLACES))[line :: 2 * LINES]:
+        case = Case("", capture(variant("A", **placed)), launch(given))
+        expected: dict[str, bool] = {}
+        for flaw in FLAWS:
+            expected |= told_with(flaw, case.capture.kernels[0], case.launch, RULES[::2])
+        assert said(SCOPE, case, terms) == expected, (given, placed)
+
+
+def test_what_a_variant_assumes_is_true_of_an_arg_where_the_check_says_so() -> None:
+    terms = {"holds": SCOPE.assumptions_hold(0)}
+    for given, placed in product(ARGS[::2], PLACES):
+        case = Case("", capture(variant("A", **placed)), launch(given))
+        sound = not list(broken_assumptions(case.capture.kernels[0], case.launch))
+        assert said(SCOPE, case, terms) == {"holds": sound}, (given, placed)
+
+
 BESIDE: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({}, {"source": "a"}),
     ({"source": "a"}, {}),
@@ -120,6 +162,16 @@ BESIDE: list[tuple[dict[str, Any], dict[str, Any]]] = [
         for b in ({"int": 1}, {"bool": True}, {"str": "s"})
     ),
 ]
+
+
+@pytest.mark.parametrize("flaw", [flaw for flaw in FLAWS if "const" in flaw or "num-warps" in flaw])
+def test_a_planted_fault_beside_the_args_is_the_same_in_the_formulas_and_in_python(flaw: str) -> None:
+    rules = [Rules(Strictness.EXACT, options=True, source=True)]
+    terms = flawed([flaw], rules)
+    for recorded, asked in BESIDE:
+        case = Case("", capture(variant("A", param("x"), **recorded)), launch(i32("x", 7), **asked))
+        expected = told_with(flaw, case.capture.kernels[0], case.launch, rules)
+        assert said(SCOPE, case, terms) == expected, (recorded, asked)
 
 
 @pytest.mark.parametrize(("recorded", "asked"), BESIDE)

@@ -93,6 +93,43 @@ def test_a_fault_admits_what_its_rule_alone_refuses(flaw: str) -> None:
     assert found
 
 
+LOOSER = [(flaw, ADMITS[flaw][0]) for flaw in ADMITS if flaw not in STRICTER]
+LOOSER += [("div16-weakened-to-8", Strictness.LINKER)]
+
+
+@pytest.mark.parametrize(("flaw", "strictness"), LOOSER)
+def test_a_fault_that_admits_more_refuses_nothing_else(flaw: str, strictness: Strictness) -> None:
+    solver = z3.SolverFor("QF_BV")
+    solver.add(SCOPE.well_formed, admitted(strictness), z3.Not(admitted(strictness, flaw)))
+    assert solver.check() == z3.unsat
+    differ = z3.SolverFor("QF_BV")
+    differ.add(SCOPE.well_formed, admitted(strictness, flaw), z3.Not(admitted(strictness)))
+    assert differ.check() == z3.sat
+
+
+@pytest.mark.parametrize(
+    ("flaw", "strictness"),
+    [
+        ("exact-takes-one", GENERAL),
+        ("general-takes-one", EXACT),
+        ("exact-takes-lost-div16", GENERAL),
+        ("exact-takes-lost-div16", Strictness.RUNTIME_ONE),
+    ],
+)
+def test_a_fault_of_one_strictness_leaves_another_as_it_is(flaw: str, strictness: Strictness) -> None:
+    solver = z3.SolverFor("QF_BV")
+    solver.add(SCOPE.well_formed, admitted(strictness, flaw) != admitted(strictness))
+    assert solver.check() == z3.unsat
+
+
+@pytest.mark.parametrize("strictness", [GENERAL, Strictness.LINKER])
+def test_what_is_weakened_to_8_takes_multiples_of_8_alone(strictness: Strictness) -> None:
+    flaw, number = "div16-weakened-to-8", SCOPE.launch.args[0].number
+    solver = z3.SolverFor("QF_BV")
+    solver.add(SCOPE.well_formed, admitted(strictness, flaw), z3.Not(admitted(strictness)), z3.URem(number, 8) != 0)
+    assert solver.check() == z3.unsat
+
+
 @pytest.mark.parametrize("flaw", STRICTER)
 def test_a_fault_refuses_what_the_rules_admit(flaw: str) -> None:
     solver = z3.SolverFor("QF_BV")
