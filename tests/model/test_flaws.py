@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from itertools import permutations, product
+
 import pytest
 import z3
-from foldproof.impl import load_policy
+from foldproof.impl import Selection, load_policy
+from foldproof.impl.cases import Case
 from foldproof.impl.rules import Reason, Rules, Strictness, refusals
 from foldproof.model import rules as formulas
 from foldproof.model.decode import Reader
-from foldproof.model.mutants import IN_THE_CODE
+from foldproof.model.encode import Encoder
+from foldproof.model.mutants import IN_THE_CODE, Mutant
 from foldproof.model.prove import Bench, Question, questions, refuting
 from foldproof.model.scope import Size, make_scope
+from foldproof.model.selection import answer as formula_answer
+from foldproof.props.mutants import decide_as
+from helpers import capture, i32, launch, param, variant
 
 EXACT, GENERAL = Strictness.EXACT, Strictness.GENERAL
 BOUND = {Reason.NOT_DIV16, Reason.DIV16_INEXACT}
@@ -151,3 +158,44 @@ def test_a_fault_of_the_loop_refutes_its_theorem(flaw: str, bench: Bench) -> Non
     mutated = Question(sound.theorem, policy, policy, frozenset({flaw}), sound.old)
     assert refuting(bench, sound, Size(2, 2)).check() == z3.unsat
     assert refuting(bench, mutated, Size(2, 2)).check() == z3.sat
+
+
+PAIR = make_scope(Size(2, 1))
+READS = [
+    {"params": [param("R")]},
+    {"params": [param("R", div16=True)]},
+    {"consts": {"R": {"int": 1}}},
+    {"params": [param("R", nospec=True)]},
+    {"params": [param("R"), param("S")]},
+]
+
+
+@pytest.mark.parametrize("policy", ["exact-first", "two-pass", "three-pass", "most-held"])
+@pytest.mark.parametrize("flaw", IN_THE_LOOP)
+def test_a_fault_of_the_loop_is_the_same_in_the_formulas_and_in_python(flaw: str, policy: str) -> None:
+    running = load_policy(policy)
+    run = formula_answer(PAIR, running, flaws=frozenset({flaw}))
+    terms = [run.missing, run.ambiguous, *(of(i) for i in (0, 1) for of in (run.picks, run.silent, run.once))]
+    together = z3.Function("answer", *(term.sort() for term in terms), z3.BoolSort())(*terms)
+    for (one, other), value in product(permutations(READS, 2), (1, 7, 16)):
+        case = Case("", capture(variant("A", **one), variant("B", **other)), launch(i32("R", value)))
+        values = z3.simplify(z3.substitute(together, *Encoder(PAIR, case).assignment())).children()
+        missing, ambiguous, *rows = map(z3.is_true, values)
+        said: tuple[object, ...] = ("missing" if missing else "ambiguous" if ambiguous else "none",)
+        for index, (picks, silent, once) in enumerate((rows[:3], rows[3:])):
+            if picks:
+                said = (index, 0 if silent else 1 if once else 2)
+        told = decide_as(Mutant(flaw, "", running, frozenset({flaw})), case.capture, case.launch)
+        if isinstance(told, Selection):
+            assert said == (told.index, len(told.log)), case
+        else:
+            assert said == ("missing" if told.code == "MissingTritonVariant" else "ambiguous",), case
+            listed = f" {case.launch.args[0].name}: " in told.detail
+            assert run.dumps == listed or said == ("ambiguous",)
+
+
+def test_a_theorem_about_passes_can_be_asked_where_the_last_one_never_runs(bench: Bench) -> None:
+    asked = next(q for q in questions(load_policy("three-pass"), ["T02"]) if isinstance(q, Question))
+    flaws = frozenset({"loop-stops-before-the-last-pass"})
+    mutated = Question(asked.theorem, asked.policy, asked.running, flaws)
+    assert refuting(bench, mutated, Size(2, 2)).check() == z3.unsat

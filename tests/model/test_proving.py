@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
-from typing import Any, Self
+from time import perf_counter
+from typing import Any, ClassVar, Self
 
 import msgspec
 import pytest
@@ -13,11 +14,12 @@ from foldproof.impl import FoldproofError, Policy, Selection, load_policy
 from foldproof.impl.cases import replay
 from foldproof.impl.choose import KEYS
 from foldproof.impl.policy import Pass
-from foldproof.impl.rules import Strictness
+from foldproof.impl.rules import STRICTEST_FIRST, Strictness
 from foldproof.model import matrix, minimise
 from foldproof.model.abstract import Abstract
 from foldproof.model.matrix import (
     MUTANT_SIZES,
+    MutantRow,
     Settled,
     _cross_checked,
     _killers,
@@ -30,7 +32,7 @@ from foldproof.model.minimise import fewest_assumptions, smallest_size
 from foldproof.model.mutants import mutants
 from foldproof.model.prove import Bench, Question, ask, questions, smallest_counterexample, with_witnesses
 from foldproof.model.scope import Size, make_scope
-from foldproof.model.selection import _key
+from foldproof.model.selection import Answer, _key
 from foldproof.model.solvers import Decision, Obligation, by_cvc5_text
 from foldproof.model.statements import Setting, Statement, t09
 from foldproof.model.theorems import THEOREMS, Theorem, older
@@ -39,6 +41,7 @@ from foldproof.model.verdict import Status, Verdict
 
 TRUE, FALSE = z3.BoolVal(True), z3.BoolVal(False)
 SMALL = Size(2, 2)
+SCOPE = make_scope(SMALL)
 
 
 @pytest.fixture(scope="module")
@@ -103,6 +106,9 @@ def test_an_older_policy_that_is_named_is_the_one_that_is_asked_about() -> None:
     (asked,) = questions(load_policy("most-held"), ["T09"], named)
     assert isinstance(asked, Question)
     assert asked.old == named
+    (instead,) = questions(load_policy("three-pass"), ["T09"], named)
+    assert isinstance(instead, Question)
+    assert instead.old == named
     (single,) = questions(load_policy("most-held"), ["T01"], named)
     assert isinstance(single, Question)
     assert single.old is None
@@ -140,15 +146,19 @@ def test_a_policy_with_a_pass_that_nothing_reaches_is_undecided(bench: Bench) ->
     twice = Policy("twice", "the second pass is never reached", (exact, Pass(Strictness.EXACT, ("last",))))
     verdict = ask(bench, about(lambda _: Statement(TRUE, TRUE), twice))
     assert (verdict.status, verdict.reason) == (Status.UNDECIDED, "no launch reaches the pass exact")
+    loose = Policy("loose", "neither stricter pass is reached", tuple(map(Pass, reversed(STRICTEST_FIRST))))
+    verdict = ask(bench, about(lambda _: Statement(TRUE, TRUE), loose))
+    assert (verdict.status, verdict.reason) == (Status.UNDECIDED, "no launch reaches the pass general")
 
 
 def test_a_proof_keeps_a_case_that_meets_its_premises_and_what_is_reached(bench: Bench) -> None:
+    started = perf_counter()
     verdict = ask(bench, question("two-pass", "T02"))
     assert verdict.status == Status.PROVED
+    assert 0 < verdict.seconds <= perf_counter() - started
     assert verdict.reached == (("exact", True, True), ("general", True, False))
     assert verdict.witness is not None
     assert verdict.witness.name == "T02 two-pass premises"
-    assert verdict.seconds > 0
 
 
 def test_a_witness_that_is_picked_is_preferred_to_one_that_is_not(bench: Bench) -> None:
@@ -168,6 +178,33 @@ def test_a_solver_that_gives_up_is_said_with_its_time() -> None:
 
 def test_a_theorem_that_holds_has_no_counterexample(bench: Bench) -> None:
     assert smallest_counterexample(bench, question("two-pass", "T05")) is None
+
+
+def test_the_counterexample_of_t15_has_a_second_launch_and_no_other_has_one(bench: Bench, broken: Verdict) -> None:
+    asked = question("three-pass", "T15")
+    mutated = Question(asked.theorem, asked.policy, asked.running, frozenset({"div16-weakened-to-8"}))
+    example = smallest_counterexample(bench, mutated)
+    assert example is not None
+    assert example.other_launch is not None
+    (one,), (other,) = example.case.launch.args, example.other_launch.args
+    assert (one.name, one.kind) == (other.name, other.kind)
+    assert one.number % 16 != 0
+    assert other.number % 16 != 0
+    assert (one.number % 8 == 0) != (other.number % 8 == 0)
+    assert broken.counterexample is not None
+    assert broken.counterexample.other_launch is None
+
+
+def test_what_a_proof_is_about_does_not_change() -> None:
+    for kind in (Question, Setting, Statement, Answer):
+        assert kind.__dataclass_params__.frozen  # type: ignore[attr-defined]
+    for struct in (Settled, MutantRow):
+        assert struct.__struct_config__.frozen
+    assert Bench(SMALL).timeout_ms == 60_000
+    setting, twin = (Setting(SCOPE, load_policy("two-pass"), load_policy("two-pass")) for _ in range(2))
+    before = repr(setting)
+    assert setting.run() is setting.run()
+    assert (setting, repr(setting)) == (twin, before)
 
 
 def test_witnesses_are_two_by_two_at_most() -> None:
@@ -274,8 +311,11 @@ def test_a_wish_that_cannot_be_had_is_given_up() -> None:
 class Here:
     """A pool of processes whose work is done at once, in this one."""
 
-    def __init__(self, *_: object, **__: object) -> None:
-        pass
+    workers: ClassVar[list[int]] = []
+    submitted: ClassVar[list[tuple[Any, ...]]] = []
+
+    def __init__(self, workers: int, **_: object) -> None:
+        self.workers.append(workers)
 
     def __enter__(self) -> Self:
         return self
@@ -284,6 +324,7 @@ class Here:
         pass
 
     def submit(self, do: Callable[..., Any], *args: Any) -> Future[Any]:
+        self.submitted.append(args)
         future: Future[Any] = Future()
         future.set_result(do(*args))
         return future
@@ -296,6 +337,8 @@ class Here:
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(matrix, "ProcessPoolExecutor", Here)
     monkeypatch.setattr(matrix, "_BENCH", [])
+    Here.workers.clear()
+    Here.submitted.clear()
 
 
 LEMMA = Obligation("lemma-x", "x is x", (), z3.Int("x") == z3.Int("x"))
@@ -328,6 +371,26 @@ def test_the_matrix_is_in_the_order_of_its_policies_with_each_lemma_decided(monk
     assert {(cross, effort) for _, cross, effort in asked} == {(Size(4, 4), 5)}
     assert {id(bench) for bench, *_ in asked} == {id(asked[0][0])}
     assert asked[0][0].largest == SMALL
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(("cores", "workers"), [(None, 1), (3, 3)])
+def test_a_matrix_runs_on_all_cores_the_heaviest_policy_first(
+    cores: int | None, workers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: cores)
+    monkeypatch.setattr(matrix, "lemmas", lambda _: iter(()))
+    monkeypatch.setattr(matrix, "mutants", lambda *_: iter(()))
+    asked: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(matrix, "_settle_policy", lambda *args: asked.append(args) or [])
+    exact = Strictness.EXACT
+    light = Policy("light", "one key", (Pass(exact, ("first",)),))
+    heavy = Policy("heavy", "one key and two refusals", (Pass(exact, ("first",), ("twins", "free-constants")),))
+    matrix.matrix([light, heavy])
+    mutant_matrix(light, [])
+    assert Here.workers == [workers, workers]
+    assert [args[0] for args in Here.submitted] == [heavy, light]
+    assert {args[1:] for args in asked} == {((), None, Size(8, 8), 5_000_000)}
 
 
 @pytest.mark.usefixtures("here")
@@ -371,6 +434,8 @@ def test_standing_lemmas_change_nothing_and_a_fallen_one_only_what_rests_on_it()
     kept, fallen = with_lemmas([bounded, proved], [holds, falls])
     assert kept == bounded
     assert (fallen.verdict.status, fallen.verdict.scope) == (Status.UNDECIDED, "unbounded")
+    assert fallen.verdict.reason == "a lemma does not hold by both solvers: b"
+    (fallen,) = with_lemmas([proved], [falls, ("", Decision("c", "", "sat", "sat"))])
     assert fallen.verdict.reason == "a lemma does not hold by both solvers: b"
 
 
@@ -465,11 +530,14 @@ def test_the_cross_check_is_the_largest_that_the_effort_allows(  # noqa: PLR0913
 ) -> None:
     solvers = [Says(answer) for answer in says]
     left = iter(solvers)
-    monkeypatch.setattr(matrix, "refuting", lambda *_: next(left))
+    sizes: list[Size] = []
+    monkeypatch.setattr(matrix, "refuting", lambda *args: sizes.append(args[-1]) or next(left))
     verdict = _cross_checked(bench, question("exact-first", "T08"), PROVED, cross, 123)
     assert (verdict.status, verdict.reason) == (status, reason)
     assert next(left, None) is None
     assert all(solver.limits == [("rlimit", 123)] for solver in solvers)
+    smaller = [Size(4, 4), Size(3, 3), Size(2, 2)]
+    assert sizes == [cross, *smaller[smaller.index(cross) + 1 if cross in smaller else 0 :]][: len(says)]
 
 
 def test_a_killer_is_looked_for_among_the_telling_and_then_among_all(
@@ -484,6 +552,7 @@ def test_a_killer_is_looked_for_among_the_telling_and_then_among_all(
         return Says("sat" if len(asked) == stop else "unsat")
 
     monkeypatch.setattr(matrix, "refuting", refuting)
+    assert (Size(2, 2), Size(3, 2)) == MUTANT_SIZES
     stop = -1
     assert list(_killers(bench, question("exact-first", "T08"))) == []
     assert asked[:2] == [(MUTANT_SIZES[0], "second-best"), (MUTANT_SIZES[1], "second-best")]
