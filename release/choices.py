@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from operator import and_
+from typing import TypeAlias
 
-from foldproof.impl.capture import Variant
+from foldproof.impl.capture import Const, Variant
 from foldproof.impl.launch import Arg
 from foldproof.impl.rules import Rules, Strictness, arg_refusal
 from foldproof.release.findings import Finding, finding
@@ -15,8 +18,12 @@ from foldproof.release.shapes import Family
 PINNABLE = ("num_warps", "num_stages", "arch", "enable_fp_fusion")
 UNSAID = {"num_stages": 0, "arch": None, "enable_fp_fusion": None}
 UNPINNABLE = ("num_ctas", "pdl")
+OPTIONS = (*PINNABLE, *UNPINNABLE)
 SHOWN = 4
 EXACT = Rules(Strictness.EXACT)
+Values: TypeAlias = Mapping[Const | None, Sequence[Entry]]
+Choices: TypeAlias = dict[str, dict[int, Entry]]
+"""Name of a constant or an option -> the entries between which it leaves a choice, by index."""
 
 
 def open_choices(entries: Sequence[Entry]) -> Iterator[Finding]:
@@ -47,32 +54,36 @@ def _signatures(family: Family, own: Sequence[Entry]) -> Iterator[Finding]:
 
 def _pairs(family: Family, own: Sequence[Entry]) -> Iterator[Finding]:
     """Pairs that one launch which names no constant and pins nothing matches equally well."""
-    constants: dict[str, list[Entry]] = {}
-    untellable: dict[str, list[Entry]] = {}
-    pinnable: dict[str, list[Entry]] = {}
-    names = {e.index: frozenset(family.names(e.variant)) for e in own}
+    constants: Choices = {}
+    untellable: Choices = {}
+    pinnable: Choices = {}
     for one, other in _meeting(family, own):
-        a, b = one.variant, other.variant
-        named = names[one.index] | names[other.index]
-        free = [n for n in sorted({*a.consts, *b.consts} - named) if a.consts.get(n) != b.consts.get(n)]
-        if free:
-            for name in free:
-                constants.setdefault(name, []).extend((one, other))
-            continue
-        differing = [n for n in (*PINNABLE, *UNPINNABLE) if getattr(a, n) != getattr(b, n)]
-        group = pinnable if any(_tells(n, a, b) for n in differing) else untellable
-        for name in differing:
-            group.setdefault(name, []).extend((one, other))
-    if constants:
-        yield _choice("L201", family.fn, constants, ".consts")
-    if untellable:
-        yield _choice("L204", family.fn, untellable, "")
-    if pinnable:
-        yield _choice("L205", family.fn, pinnable, "")
+        for name in sorted({*one.values, *other.values}):
+            _note_differing(constants.setdefault(name, {}), one.by_value(name), other.by_value(name))
+        for consts in one.parts.keys() & other.parts.keys():
+            for mine, a in one.parts[consts].items():
+                for theirs, b in other.parts[consts].items():
+                    differing = [n for n, x, y in zip(OPTIONS, mine, theirs, strict=True) if x != y]
+                    group = pinnable if any(_tells(n, a[0].variant, b[0].variant) for n in differing) else untellable
+                    for name in differing:
+                        group.setdefault(name, {}).update((e.index, e) for e in (*a, *b))
+    for rule, found, below in (("L201", constants, ".consts"), ("L204", untellable, ""), ("L205", pinnable, "")):
+        names = {name: entries for name, entries in found.items() if entries}
+        if names:
+            yield _choice(rule, family.fn, names, below)
 
 
-def _choice(rule: str, fn: str, names: dict[str, list[Entry]], below: str) -> Finding:
-    entries = sorted({e.index: e for found in names.values() for e in found}.values(), key=lambda e: e.index)
+def _note_differing(noted: dict[int, Entry], one: Values, other: Values) -> None:
+    """Note the entries of each side that some entry of the other side differs from."""
+    for mine, theirs in ((one, other), (other, one)):
+        for value, entries in mine.items():
+            if theirs.keys() - {value}:
+                noted.update((e.index, e) for e in entries)
+
+
+def _choice(rule: str, fn: str, names: Choices, below: str) -> Finding:
+    found = {index: entry for entries in names.values() for index, entry in entries.items()}
+    entries = [found[index] for index in sorted(found)]
     what = f"{len(entries)} variants of {fn} differ in {_list(list(names))}: {_list([e.variant.hash for e in entries])}"
     return finding(rule, f"{entries[0].path}{below}", what)
 
@@ -85,20 +96,57 @@ def _tells(name: str, one: Variant, other: Variant) -> bool:
     return bool(getattr(one, name) != unsaid and getattr(other, name) != unsaid)
 
 
-def _meeting(family: Family, own: Sequence[Entry]) -> Iterator[tuple[Entry, Entry]]:
-    """Pairs of variants that some launch matches exactly, each launch naming no constant and pinning nothing."""
-    groups: dict[tuple[object, ...], dict[object, list[Entry]]] = {}
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """The variants of a function that hold each arg alike, by what else tells them apart: constants and options."""
+
+    entries: tuple[Entry, ...]
+    admitted: tuple[int, ...]
+    """Of each arg which of its classes they admit exactly, a bit a class."""
+    values: Mapping[str, Values]
+    """Name of a constant that is no arg -> its value -> the variants that have it."""
+    parts: Mapping[frozenset[tuple[str, Const]], Mapping[tuple[object, ...], list[Entry]]]
+    """All such constants -> the options in the order of `OPTIONS` -> the variants."""
+
+    @classmethod
+    def of(cls, entries: Sequence[Entry], names: Sequence[str], family: Family) -> Placed:
+        """Variants of one placement of the args named."""
+        values: dict[str, dict[Const | None, list[Entry]]] = {}
+        parts: dict[frozenset[tuple[str, Const]], dict[tuple[object, ...], list[Entry]]] = {}
+        for entry in entries:
+            free = [(name, const) for name, const in entry.variant.consts.items() if name not in names]
+            for name, const in free:
+                values.setdefault(name, {}).setdefault(const, []).append(entry)
+            options = tuple(getattr(entry.variant, name) for name in OPTIONS)
+            parts.setdefault(frozenset(free), {}).setdefault(options, []).append(entry)
+        for name, known in values.items():
+            if absent := [entry for entry in entries if name not in entry.variant.consts]:
+                known[None] = absent
+        classes = ([_admits(entries[0].variant, arg) for arg in family.classes(name)] for name in names)
+        masks = (sum(1 << place for place, is_admitted in enumerate(known) if is_admitted) for known in classes)
+        return cls(tuple(entries), tuple(masks), values, parts)
+
+    def by_value(self, name: str) -> Values:
+        """The variants by their value of a constant, None where they have none."""
+        return self.values.get(name, {None: self.entries})
+
+
+def _meeting(family: Family, own: Sequence[Entry]) -> Iterator[tuple[Placed, Placed]]:
+    """Variants that hold each arg alike, or that one launch matches exactly that names no constant and pins nothing.
+
+    Every variant of the one group meets every variant of the other, which may be the same group.
+    """
+    groups: dict[tuple[frozenset[str], object], dict[object, list[Entry]]] = {}
     for entry in own:
         names = frozenset(family.names(entry.variant))
         places = groups.setdefault((names, entry.variant.source), {})
         places.setdefault(_placement(entry.variant, names), []).append(entry)
-    for places in groups.values():
-        kinds = list(places.values())
-        for number, same in enumerate(kinds):
-            yield from ((a, b) for i, a in enumerate(same) for b in same[i + 1 :])
-            for others in kinds[number + 1 :]:
-                if _meet(same[0].variant, others[0].variant, family):
-                    yield from ((a, b) for a in same for b in others)
+    for (names, _), places in groups.items():
+        placed = [Placed.of(same, sorted(names), family) for same in places.values()]
+        for number, one in enumerate(placed):
+            yield one, one
+            # The args are independent: variants meet where each arg has a class that both admit.
+            yield from ((one, other) for other in placed[:number] if all(map(and_, one.admitted, other.admitted)))
 
 
 def _placement(variant: Variant, names: frozenset[str]) -> object:
@@ -106,14 +154,8 @@ def _placement(variant: Variant, names: frozenset[str]) -> object:
     return frozenset(variant.params), frozenset((n, str(variant.consts[n])) for n in names if n in variant.consts)
 
 
-def _meet(one: Variant, other: Variant, family: Family) -> bool:
-    """Whether one launch matches both exactly: the args are independent, so each is asked alone."""
-
-    def admits(variant: Variant, arg: Arg) -> bool:
-        return arg_refusal(arg, variant.param(arg.name), variant.consts.get(arg.name), EXACT) is None
-
-    classes = (family.classes(name) for name in family.names(one))
-    return all(any(admits(one, arg) and admits(other, arg) for arg in args) for args in classes)
+def _admits(variant: Variant, arg: Arg) -> bool:
+    return arg_refusal(arg, variant.param(arg.name), variant.consts.get(arg.name), EXACT) is None
 
 
 def _list(names: Sequence[str]) -> str:

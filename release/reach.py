@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from foldproof.impl.launch import Arg, Kind
 from foldproof.impl.policy import Policy, load_policy
 from foldproof.impl.select import Selection
-from foldproof.model.selection import answer
+from foldproof.model.selection import Answer, answer
 from foldproof.release.findings import Finding, finding
-from foldproof.release.launch_shape import with_args
+from foldproof.release.launch_shape import Shape, with_args
 from foldproof.release.lenient import Entry
 from foldproof.release.shapes import Family, own_class
-from foldproof.release.solving import admitted, confirmed, is_possible, pickers, rivals, solver_for
+from foldproof.release.solving import admitted, confirmed, hold, is_possible, pickers, representatives, solver_for
 from foldproof.release.world import ClassWorld
 
 LOOSEST = load_policy("three-pass")
@@ -24,8 +25,43 @@ def unreached(entries: Sequence[Entry], policy: Policy) -> Iterator[Finding]:
     Asked of launches that name all that the variant holds: who names less leaves the variant no fewer rivals.
     """
     for family, own in functions(entries):
+        contests: dict[object, Contest] = {}
         for entry in own:
-            yield from _unreached(entry, family, policy)
+            shape = family.own_shape(entry.variant)
+            base = shape.base
+            said = (*base.options, base.source, frozenset(base.consts.items()))
+            key = (tuple(arg.name for arg in base.args), said)
+            if key not in contests:
+                contests[key] = Contest.of(shape, family, policy)
+            yield from _unreached(entry, contests[key])
+
+
+@dataclass(frozen=True, slots=True)
+class Contest:
+    """Who competes for the launches of a shape: of the variants that hold the args alike, those that tell."""
+
+    shape: Shape
+    policy: Policy
+    world: ClassWorld
+    run: Answer
+    alike: Mapping[object, int]
+    """How a variant holds the args -> the first candidate of the world that holds them so."""
+    _shadows: dict[int, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, shape: Shape, family: Family, policy: Policy) -> Contest:
+        """The contest among the variants of a function."""
+        world = ClassWorld.of(shape, representatives(shape, family.holding(shape.base.consts), policy))
+        alike = {hold(v, shape): i for i, v in reversed(tuple(enumerate(world.variants)))}
+        return cls(shape, policy, world, answer(world, policy), alike)
+
+    def shadows(self, index: int) -> str:
+        """Who serves the launches that admit a candidate."""
+        if index not in self._shadows:
+            served = pickers(self.world, self.run, admitted(self.world, index, self.policy))
+            hashes = ("an ambiguity" if i is None else self.world.variants[i].hash for i, _ in served)
+            self._shadows[index] = ", ".join(hashes)
+        return self._shadows[index]
 
 
 def functions(entries: Sequence[Entry]) -> Iterator[tuple[Family, list[Entry]]]:
@@ -40,28 +76,21 @@ def functions(entries: Sequence[Entry]) -> Iterator[tuple[Family, list[Entry]]]:
         yield Family.of(fn, [entry.variant for entry in own]), own
 
 
-def _unreached(entry: Entry, family: Family, policy: Policy) -> Iterator[Finding]:
-    shape = family.own_shape(entry.variant)
-    candidates = rivals(shape, family.variants, policy)
-    own = [own_class(entry.variant, classes, policy.strictest_first) for classes in shape.classes]
-    outcome = confirmed(candidates, with_args(shape.base, own), policy) if candidates else None
-    if isinstance(outcome, Selection) and outcome.variant is entry.variant:
+def _unreached(entry: Entry, contest: Contest) -> Iterator[Finding]:
+    variant, shape, policy, world = entry.variant, contest.shape, contest.policy, contest.world
+    own = [own_class(variant, classes, policy.strictest_first) for classes in shape.classes]
+    outcome = confirmed(world.variants, with_args(shape.base, own), policy) if world.variants else None
+    if isinstance(outcome, Selection) and outcome.variant is variant:
         return
-    world = ClassWorld.of(shape, candidates)
-    index = next((i for i, v in enumerate(world.variants) if v is entry.variant), None)
-    mark = entry.variant.hash
-    if index is None or not is_possible(solver_for(world, admitted(world, index, policy))):
-        yield finding("L302", entry.path, f"no launch meets the rules of {policy.name} for {mark}")
+    index = next((i for i, v in enumerate(world.variants) if v is variant), None)
+    like = contest.alike.get(hold(variant, shape))
+    if like is None or not is_possible(solver_for(world, admitted(world, like, policy))):
+        yield finding("L302", entry.path, f"no launch meets the rules of {policy.name} for {variant.hash}")
         return
-    run = answer(world, policy)
-    if is_possible(solver_for(world, run.picks(index))):
+    if index is not None and is_possible(solver_for(world, contest.run.picks(index))):
         return
-    shadowing = []
-    for other, _ in pickers(world, run, admitted(world, index, policy)):
-        shadowing.append("an ambiguity" if other is None else world.variants[other].hash)
-    yield finding(
-        "L301", entry.path, f"{policy.name} never selects {mark}: {', '.join(shadowing)} always stands before"
-    )
+    others = contest.shadows(like)
+    yield finding("L301", entry.path, f"{policy.name} never selects {variant.hash}: {others} always stands before")
 
 
 def missing_twins(entries: Sequence[Entry]) -> Iterator[Finding]:
@@ -84,7 +113,7 @@ def _missing_twin(entry: Entry, family: Family, name: str) -> Iterator[Finding]:
     param = variant.param(name)
     value = 1 if param is not None else 7
     launch = with_args(shape.base, [*own[:place], Arg(name, Kind.I32, value), *own[place + 1 :]])
-    outcome = confirmed(family.variants, launch, policy)
+    outcome = confirmed(family.holding(launch.consts), launch, policy)
     if param is None and not isinstance(outcome, Selection):
         yield finding(
             "L312", f"{entry.path}.consts.{name}", f"{variant.hash} folds {name}; any other value of it misses"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from foldproof.impl.batch.classes import NARROWED, ArgShape, classes_of
-from foldproof.impl.capture import INT_TYPES, Variant
+from foldproof.impl.capture import INT_TYPES, Const, Variant
 from foldproof.impl.launch import Arg, Kind, Launch
 from foldproof.impl.rules import STRICTEST_FIRST, Rules, arg_refusal
 from foldproof.model.terms import OPTIONS
@@ -31,6 +31,7 @@ class Family:
     read: frozenset[str]
     _classes: dict[str, tuple[Arg, ...]] = field(default_factory=dict, compare=False, repr=False)
     _switches: dict[str, Switches] = field(default_factory=dict, compare=False, repr=False)
+    _holders: dict[tuple[str, Const], list[Variant]] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(cls, fn: str, variants: Iterable[Variant]) -> Family:
@@ -47,6 +48,14 @@ class Family:
         foldable = (("int", 1), ("none", True))
         folded = [n for n, c in variant.consts.items() if n in self.read and (c.kind, c.value) in foldable]
         return (*(p.name for p in variant.params), *folded)
+
+    def holding(self, consts: Mapping[str, Const]) -> Sequence[Variant]:
+        """Variants that hold the rarest of the constants, or all: no other variant holds all of them."""
+        if not self._holders:
+            for variant in self.variants:
+                for held in variant.consts.items():
+                    self._holders.setdefault(held, []).append(variant)
+        return min((self._holders.get(said, []) for said in consts.items()), key=len, default=self.variants)
 
     def classes(self, name: str) -> tuple[Arg, ...]:
         """An arg for each class that the variants can tell apart, of every kind that some variant takes.
