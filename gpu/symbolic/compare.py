@@ -220,10 +220,9 @@ def may_contract(g: Graph, cone: Ids) -> bool:
     kinds = g.op[cone]
     carries = np.zeros(g.count, np.bool_)
     carries[cone[product[kinds]]] = True
-    passing = fresh = cone[through[kinds]]
-    while len(fresh):
-        fresh = passing[~carries[passing]]
-        fresh = fresh[carries[g.a[fresh]] | carries[g.b[fresh]] | carries[g.c[fresh]]]
-        carries[fresh] = True
+    passing = cone[through[kinds]]
+    passing = passing[np.argsort(g.level[passing], kind="stable")]
+    for nodes in np.split(passing, np.flatnonzero(np.diff(g.level[passing])) + 1):
+        carries[nodes] |= carries[g.a[nodes]] | carries[g.b[nodes]] | carries[g.c[nodes]]
     sums = cone[total[kinds]]
     return bool((carries[g.a[sums]] | carries[g.b[sums]]).any())

@@ -341,3 +341,5 @@ def test_what_ptxas_may_fuse(body: str, may: bool) -> None:
     runs: Any = run(comparer, whole)
     assert may_contract(comparer.g, comparer.g.cone(outputs_of(runs, REGIONS))) is may
     assert compared("", whole)[1].contractible is may
+    alone = whole.replace("st.global", "setp.eq.u32 %p9, %r1, 0; @%p9 st.global")
+    assert compared(alone, alone)[1].contractible is may
