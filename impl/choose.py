@@ -90,7 +90,8 @@ def best_scored(candidates: Sequence[Candidate], choose: Sequence[str], launch: 
     """The candidates whose score is the least, tie-breaks left aside."""
     keys = [key for key in choose if key not in TIE_BREAKS]
     scores = [_score(c, keys, launch) for c in candidates]
-    return [c for c, score in zip(candidates, scores, strict=True) if score == min(scores)]
+    least = min(scores)
+    return [c for c, score in zip(candidates, scores, strict=True) if score == least]
 
 
 def _score(candidate: Candidate, keys: Sequence[str], launch: Launch) -> list[Any]:
