@@ -569,7 +569,17 @@ def test_bytes_without_a_capture_are_owed_and_not_passed_over() -> None:
 
 @pytest.mark.parametrize(
     ("counts", "word"),
-    [({"equal": 2}, "holds"), ({"equal": 1, "differs": 1}, "fails"), ({}, "owed"), ({"owed": 1}, "owed")],
+    [
+        ({"equal": 2}, "holds"),
+        ({"equal": 2, "differs": 0}, "holds"),
+        ({"equal": 1, "differs": 1}, "fails"),
+        ({"equal": 1, "differs": 1, "owed": 1}, "fails"),
+        ({}, "owed"),
+        ({"equal": 0}, "owed"),
+        ({"owed": 1}, "owed"),
+        ({"equal": 1, "owed": 1}, "owed"),
+        ({"equal": 1, "a word of tomorrow": 1}, "owed"),
+    ],
 )
 def test_scenarios(counts: dict[str, int], word: str) -> None:
     config = Config(policy=P, scenarios=ScenariosTable(("H200",)))
