@@ -27,7 +27,7 @@ def render_into(
 
     In the evidence folder itself, which is the default, a run of `report` records their digests.
     """
-    files = render(report, formats, lambda path: raw(folder / path))
+    files = render(report, formats, lambda path: raw(folder / path), from_here(folder))
     target = out or folder
     if target.resolve() == folder.resolve():
         with recording(folder, started("report", command)) as to:
@@ -36,3 +36,9 @@ def render_into(
     else:
         write_folder(target, files)
     return list(files)
+
+
+def from_here(folder: Path) -> str:
+    """A folder as a path from the working directory, which is taken for the root of the repository."""
+    absolute, here = folder.resolve(), Path.cwd().resolve()
+    return (absolute.relative_to(here) if absolute.is_relative_to(here) else folder).as_posix()

@@ -9,7 +9,7 @@ import click
 from foldproof.cli.at_hand import Scene, of_config, of_evidence
 from foldproof.cli.checked import show_evidence
 from foldproof.cli.comparing import against
-from foldproof.cli.rendering import render_into, rendered
+from foldproof.cli.rendering import from_here, render_into, rendered
 from foldproof.cli.ui import console, say, show_table
 from foldproof.impl.errors import FoldproofError
 from foldproof.reports.changes import Comparison
@@ -69,7 +69,7 @@ def report(  # noqa: PLR0913, PLR0917 (one parameter an option)
     if annotations:
         from foldproof.reports.render.annotations import annotations as lines  # noqa: PLC0415 (for CI alone)
 
-        click.echo(lines(made, evidence.as_posix()), nl=False)
+        click.echo(lines(made, from_here(evidence)), nl=False)
     else:
         _show(made)
     target = out or evidence

@@ -11,7 +11,7 @@ from foldproof.impl.tomlfile import toml_text
 from msgspec import Meta
 
 FILE = "foldproof.toml"
-FORMATS = ("receipt", "summary", "html", "json", "junit", "ctrf", "sarif", "intoto", "cases", "csv")
+FORMATS = ("receipt", "summary", "html", "json", "junit", "ctrf", "sarif", "codequality", "intoto", "cases", "csv")
 """The formats of a report, in the order that the help has them."""
 DOMAINS = ("every bit pattern", "no NaN", "finite")
 SYMBOLIC = "symbolic"
@@ -75,7 +75,10 @@ class ReportTable(Table, frozen=True):
     """`formats` that a report is written in, by default all."""
 
     formats: tuple[
-        Literal["receipt", "summary", "html", "json", "junit", "ctrf", "sarif", "intoto", "cases", "csv"], ...
+        Literal[
+            "receipt", "summary", "html", "json", "junit", "ctrf", "sarif", "codequality", "intoto", "cases", "csv"
+        ],
+        ...,
     ] = FORMATS  # type: ignore[assignment]
 
 

@@ -19,10 +19,12 @@ import junitparser
 import msgspec
 import pytest
 import xmlschema
+from foldproof.cli.rendering import from_here
 from foldproof.impl.cases import case_from
 from foldproof.impl.errors import FoldproofError
 from foldproof.reports.duty import Row
 from foldproof.reports.events import TheoremJudged
+from foldproof.reports.render import render
 from foldproof.reports.render.annotations import SHOWN, annotations, code_quality, command
 from foldproof.reports.render.attestation import attestation
 from foldproof.reports.render.cases import cases
@@ -362,6 +364,23 @@ def test_code_quality_has_what_gitlab_asks_for(report: Report) -> None:
         assert one["location"]["lines"]["begin"] == 1
         for text in texts(one):
             clean(text)
+
+
+def test_places_are_below_the_evidence_folder_wherever_it_is(report: Report, folder: Path) -> None:
+    made = render(report, ("sarif", "codequality"), lambda path: raw(folder / path), "ci/evidence")
+    assert made.keys() == {"result.sarif", "gl-code-quality.json"}
+    (run,) = json.loads(made["result.sarif"])["runs"]
+    places = [one["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for one in run["results"]]
+    paths = [one["location"]["path"] for one in json.loads(made["gl-code-quality.json"])]
+    for found in (places, paths):
+        assert any(place.startswith("ci/evidence/cases/") for place in found)
+        assert not any(place.startswith("foldproof-report") for place in found)
+
+
+def test_a_folder_is_named_from_where_the_command_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert from_here(tmp_path / "ci" / "evidence") == from_here(Path("ci/evidence")) == "ci/evidence"
+    assert from_here(tmp_path.parent) == tmp_path.parent.as_posix()
 
 
 # --- cases and tables ----------------------------------------------------------------------------------------------
