@@ -68,11 +68,18 @@ def t01(s: Setting) -> Statement:
 
 
 def t02(s: Setting) -> Statement:
-    """T02 exact-first."""
+    """T02 exact-first: an ambiguity is among exact matches if all that its pass admits are."""
     run = s.run()
-    passes = zip(run.won, s.running.passes, strict=False)
-    among_exact = disj(won for won, sweep in passes if sweep.rules == Strictness.EXACT)
-    kept = s.always(run.picks, lambda i: s.admits(i, Strictness.EXACT))
+
+    def is_exact(i: Index) -> Bool:
+        return s.admits(i, Strictness.EXACT)
+
+    # Of an exact pass that is known, and the proof needs no quantifier for it.
+    passes = zip(run.won, run.admissible, s.running.passes, strict=False)
+    among_exact = disj(
+        won if sweep.rules == Strictness.EXACT else z3.And(won, s.always(row, is_exact)) for won, row, sweep in passes
+    )
+    kept = s.always(run.picks, is_exact)
     premise = s.world.exists(lambda k: s.admits(k, Strictness.EXACT))
     return Statement(premise, z3.And(z3.Not(run.missing), z3.Implies(run.ambiguous, among_exact), kept))
 
