@@ -319,6 +319,7 @@ CHOICE = "setp.lt.s32 %p1, %r2, 0;"
         (f"{PRODUCT} neg.f32 %r4, %r4; add.f32 %r3, %r4, %r2;", True),
         (f"{PRODUCT} abs.f32 %r4, %r4; add.f32 %r3, %r4, %r2;", True),
         (f"{PRODUCT} abs.f32 %r4, %r4; neg.f32 %r4, %r4; add.f32 %r3, %r4, %r2;", True),
+        (f"{PRODUCT} neg.f32 %r4, %r4; abs.f32 %r4, %r4; neg.f32 %r4, %r4; add.f32 %r3, %r4, %r2;", True),
         (f"{PRODUCT} {CHOICE} selp.b32 %r4, %r4, %r2, %p1; add.f32 %r3, %r4, %r2;", True),
         (f"{PRODUCT} {CHOICE} selp.b32 %r4, %r2, %r4, %p1; add.f32 %r3, %r4, %r2;", True),
         (f"{CHOICE} selp.b32 %r4, %r2, 5, %p1; add.f32 %r3, %r4, %r2;", False),
