@@ -83,7 +83,8 @@ def holds(code: Bits, arg: ArgTerm) -> Bool:
 
 
 def _at_most(number: Bits, high: int) -> Bool:
-    return z3.BoolVal(True) if high >= 2**63 - 1 else number <= z3.BitVecVal(high, 64)
+    # Every signed number is within u64, whose bound would read as -1.
+    return z3.BoolVal(True) if high == 2**64 - 1 else number <= z3.BitVecVal(high, 64)
 
 
 def is_alignable(arg: ArgTerm, param: ParamTerm, public: bool, flaws: Flaws = SOUND) -> Bool:
