@@ -74,7 +74,7 @@ def _wanted(
             wanted |= dict.fromkeys(judged)
         if word not in ("promised", "all"):
             theorem, _, old = word.partition(":")
-            known = [key for key in (*judged, *promised) if key[0] == theorem and old in ("", key[1])]
+            known = [] if old else [key for key in (*judged, *promised) if key[0] == theorem]
             wanted |= dict.fromkeys(known or [(theorem, old)])
     return wanted
 

@@ -397,7 +397,7 @@ def test_of_the_launches_of_a_capture_the_newest_fresh_ones_speak() -> None:
 
 @pytest.mark.parametrize(("name", "words"), [("zoo", " zoo"), ("_rms_norm", " _rms_norm"), ("the bundled capture", "")])
 def test_no_command_line_names_the_bundled_capture(name: str, words: str) -> None:
-    config = Config(policy=P, capture=(CaptureTable(name),), bits=BitsTable(devices=("H200", "Tesla", "symbolic")))
+    config = Config(policy=P, capture=(CaptureTable(name),), bits=BitsTable(devices=("H200", "tesla", "symbolic")))
     made = report(config, run(), here=replace(HERE, names={CAPTURE: name}))
     assert [one.settle for one in made.rows[1:]] == [
         f"foldproof check{words} --policy three-pass",
