@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 
 import z3
 from foldproof.impl.launch import Kind
@@ -75,18 +75,56 @@ def _wishes(scope: Scope) -> Iterator[z3.BoolRef]:
         yield from (option.value == number for number in (0, 1, 8))
 
 
-def smallest_values(solver: z3.Solver, scope: Scope) -> z3.ModelRef:
-    """A model of a satisfiable solver with readable values; the same one each time."""
+def _variables(part: object) -> Iterator[z3.ExprRef]:
+    """The variables of a scope or a part of one, in the order of its fields."""
+    if isinstance(part, z3.ExprRef):
+        yield part
+    elif isinstance(part, tuple):
+        for one in part:
+            yield from _variables(one)
+    elif is_dataclass(part):
+        for field in fields(part):
+            yield from _variables(getattr(part, field.name))
+
+
+def _zero(variable: z3.ExprRef) -> z3.BoolRef:
+    return variable == 0 if isinstance(variable, z3.BitVecRef) else z3.Not(variable)
+
+
+def _bits(variable: z3.ExprRef) -> Iterator[z3.BoolRef]:
+    """That each bit of a number is 0, the highest first."""
+    if isinstance(variable, z3.BitVecRef):
+        yield from (z3.Extract(bit, bit, variable) == 0 for bit in reversed(range(variable.size())))
+
+
+def smallest_values(solver: z3.Solver, scope: Scope, *more: object) -> z3.ModelRef:
+    """The model of a satisfiable solver with readable values, and the least where no wish says which.
+
+    Every variable of the scope and of `more` has its value by that, so it is the same model each time, whatever the
+    solver's process was asked before.
+    """
     solver.check()
     model = solver.model()
+    settled: set[int] = set()
     for wish in _wishes(scope):
-        if z3.is_true(model.eval(wish, model_completion=True)):
-            solver.add(wish)
-            continue
-        solver.push()
-        solver.add(wish)
-        if solver.check() == z3.sat:
-            model = solver.model()
-        else:
-            solver.pop()
+        model, is_granted = _granted(solver, model, wish)
+        if is_granted and z3.is_eq(wish):
+            settled.add(wish.arg(0).get_id())
+    for variable in (one for one in _variables((scope, more)) if one.get_id() not in settled):
+        model, is_zero = _granted(solver, model, _zero(variable))
+        for wish in () if is_zero else _bits(variable):
+            model, _ = _granted(solver, model, wish)
     return model
+
+
+def _granted(solver: z3.Solver, model: z3.ModelRef, wish: z3.BoolRef) -> tuple[z3.ModelRef, bool]:
+    """Keep a wish if it can be had; a model of what holds then, and whether it could."""
+    if z3.is_true(model.eval(wish, model_completion=True)):
+        solver.add(wish)
+        return model, True
+    solver.push()
+    solver.add(wish)
+    if solver.check() == z3.sat:
+        return solver.model(), True
+    solver.pop()
+    return model, False

@@ -99,14 +99,15 @@ def smallest_counterexample(bench: Bench, question: Question) -> Counterexample 
         return None
     scope, solver = bench.scope(size), refuting(bench, question, size)
     fewest_assumptions(solver, scope)
-    reader = Reader(smallest_values(solver, scope), scope)
+    other = scope.same_class_launch()[0].launch if question.theorem.id == "T15" else None
+    reader = Reader(smallest_values(solver, scope, other), scope)
     return _counterexample(reader, question, bench.setting(question, size), scope)
 
 
-def refuting(bench: Bench, question: Question, size: Size) -> z3.Solver:
-    """A solver for the cases of the size that break the theorem."""
+def refuting(bench: Bench, question: Question, size: Size, solver: z3.Solver | None = None) -> z3.Solver:
+    """A solver for the cases of the size that break the theorem: the one given, or the bench's."""
     statement = question.theorem.state(bench.setting(question, size))
-    solver = bench.solver()
+    solver = solver or bench.solver()
     solver.add(bench.scope(size).well_formed, statement.premise, z3.Not(statement.conclusion))
     return solver
 
@@ -151,7 +152,7 @@ def witness_case(bench: Bench, wanted: Sequence[z3.BoolRef], size: Size, name: s
     """A case of the size in which all of `wanted` holds, None if there is none."""
     scope, solver = bench.scope(size), bench.solver()
     solver.add(scope.well_formed, *wanted)
-    return Reader(solver.model(), scope).case(name) if solver.check() == z3.sat else None
+    return Reader(smallest_values(solver, scope), scope).case(name) if solver.check() == z3.sat else None
 
 
 def questions(policy: Policy, theorems: Sequence[str] = (), old: Policy | None = None) -> Iterator[Question | Verdict]:

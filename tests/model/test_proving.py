@@ -295,6 +295,17 @@ def test_the_values_of_a_case_are_the_same_each_time() -> None:
     assert values() == values()
 
 
+def test_a_case_is_the_same_whatever_the_solver_was_asked_before() -> None:
+    def kept(policy: str, theorem: str) -> object:
+        verdict = ask(Bench(Size(2, 2)), question(policy, theorem))
+        return verdict.counterexample or verdict.witness
+
+    asked = [("two-pass", "T13"), ("three-pass", "T12"), ("three-pass", "T01")]
+    before = [kept(*one) for one in asked]
+    assert all(before)
+    assert [kept(*one) for one in reversed(asked)] == before[::-1]
+
+
 def test_a_wish_that_cannot_be_had_is_given_up() -> None:
     scope = make_scope(Size(1, 1))
     solver = z3.SolverFor("QF_BV")
@@ -531,7 +542,7 @@ def test_the_cross_check_is_the_largest_that_the_effort_allows(  # noqa: PLR0913
     solvers = [Says(answer) for answer in says]
     left = iter(solvers)
     sizes: list[Size] = []
-    monkeypatch.setattr(matrix, "refuting", lambda *args: sizes.append(args[-1]) or next(left))
+    monkeypatch.setattr(matrix, "refuting", lambda *args: sizes.append(args[2]) or next(left))
     verdict = _cross_checked(bench, question("exact-first", "T08"), PROVED, cross, 123)
     assert (verdict.status, verdict.reason) == (status, reason)
     assert next(left, None) is None
