@@ -236,6 +236,10 @@ def test_the_smallest_size_that_breaks(needs: tuple[int, int, int, int], expecte
     assert smallest_size(Size(4, 4), breaks) == expected
 
 
+def test_the_least_size_has_a_candidate() -> None:
+    assert smallest_size(Size(3, 3), lambda _: True) == Size(1, 0, 0, 0)
+
+
 def test_no_more_constants_than_the_largest_size_has() -> None:
     assert smallest_size(Size(2, 2, 0, 0), lambda size: size.args > 0) == Size(1, 1, 0, 0)
     asked: list[Size] = []
@@ -401,7 +405,7 @@ def test_a_matrix_runs_on_all_cores_the_heaviest_policy_first(
     mutant_matrix(light, [])
     assert Here.workers == [workers, workers]
     assert [args[0] for args in Here.submitted] == [heavy, light]
-    assert {args[1:] for args in asked} == {((), None, Size(8, 8), 5_000_000)}
+    assert {args[1:] for args in asked} == {((), None, Size(8, 8), matrix.EFFORT)}
 
 
 @pytest.mark.usefixtures("here")
