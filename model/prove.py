@@ -133,7 +133,7 @@ def with_witnesses(bench: Bench, question: Question, verdict: Verdict) -> Verdic
     solver = bench.solver()
     solver.add(scope.well_formed)
     reached = []
-    for won, sweep in zip(run.won, question.running.passes, strict=False):
+    for won, sweep in zip(run.won, question.running.passes, strict=True):
         under = solver.check(won, statement.premise) == z3.sat
         reached.append((str(sweep.rules), under or solver.check(won) == z3.sat, under))
     name = f"{verdict.theorem} {verdict.policy} premises"

@@ -49,6 +49,23 @@ def test_values_are_wanted_in_one_order(name: str) -> None:
     assert found == list(wanted)
 
 
+def test_where_no_wish_can_be_had_the_least_value_is_taken() -> None:
+    for term, wanted in PREFERRED.values():
+        unmet = next(number for number in range(len(wanted) + 1) if number not in wanted)
+        assert taken(term, *(term != other for other in wanted)) == unmet
+    kind = SCOPE.launch.consts[0].kind
+    assert taken(kind, kind != 0) == 1
+
+
+def test_variables_beside_the_scope_have_the_least_values_too() -> None:
+    number, flag = z3.BitVec("beside.number", 8), z3.Bool("beside.flag")
+    solver = z3.SolverFor("QF_BV")
+    solver.add(SCOPE.well_formed, number != 0, number != 1, z3.Implies(flag, number == 7))
+    model = smallest_values(solver, SCOPE, (number, flag))
+    assert model.eval(number, model_completion=True).as_long() == 2
+    assert z3.is_false(model.eval(flag))
+
+
 def test_constants_are_ints_and_hashes_in_the_order_of_the_variants() -> None:
     for const in (SCOPE.launch.consts[0], SCOPE.candidates[0].named[0], SCOPE.candidates[1].free[0]):
         assert taken(const.kind) == 0

@@ -117,6 +117,12 @@ def test_an_older_policy_that_is_named_is_the_one_that_is_asked_about() -> None:
 def test_without_names_every_theorem_is_asked_and_an_unknown_one_is_bad_input() -> None:
     asked = list(questions(load_policy("two-pass")))
     assert [q.theorem.id for q in asked if isinstance(q, Question)] == list(THEOREMS)
+    assert [
+        q.theorem if isinstance(q, Verdict) else "" for q in questions(load_policy("most-held"), ["T09", "T10"])
+    ] == [
+        "T09",
+        "",
+    ]
     with pytest.raises(FoldproofError, match="no theorem is named 'T99'"):
         list(questions(load_policy("two-pass"), ["T01", "T99"]))
 
