@@ -123,8 +123,9 @@ def _cross_checked(bench: Bench, question: Question, verdict: Verdict, cross: Si
     """
     gave_up = ""
     for size in dict.fromkeys((cross, *(s for s in SMALLER if s.candidates < cross.candidates))):
-        # Z3's core without the tactics of QF_BV: those turn all of so large a formula into clauses at once.
-        solver = refuting(bench, question, size, z3.SimpleSolver())
+        # The tactics of QF_BV turn a whole formula into clauses at once. A check of little effort is over before that
+        # with Z3's core; at 64 x 24 only the clauses get there.
+        solver = refuting(bench, question, size, z3.SimpleSolver() if effort else None)
         solver.set("rlimit", effort)
         found = str(solver.check())
         if found == "unsat":
