@@ -15,7 +15,7 @@ from foldproof.impl.cases import replay
 from foldproof.impl.choose import KEYS
 from foldproof.impl.policy import Pass
 from foldproof.impl.rules import STRICTEST_FIRST, Strictness
-from foldproof.model import matrix, minimise
+from foldproof.model import matrix, minimise, prove
 from foldproof.model.abstract import Abstract
 from foldproof.model.matrix import (
     MUTANT_SIZES,
@@ -186,13 +186,20 @@ def test_a_theorem_that_holds_has_no_counterexample(bench: Bench) -> None:
     assert smallest_counterexample(bench, question("two-pass", "T05")) is None
 
 
-def test_the_counterexample_of_t15_has_a_second_launch_and_no_other_has_one(bench: Bench, broken: Verdict) -> None:
+def test_the_counterexample_of_t15_has_a_second_launch_and_no_other_has_one(
+    bench: Bench, broken: Verdict, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    smallest, beside = prove.smallest_values, []
+    monkeypatch.setattr(
+        prove, "smallest_values", lambda solver, scope, *more: beside.extend(more) or smallest(solver, scope, *more)
+    )
     asked = question("three-pass", "T15")
     mutated = Question(asked.theorem, asked.policy, asked.running, frozenset({"div16-weakened-to-8"}))
     example = smallest_counterexample(bench, mutated)
     assert example is not None
     assert example.other_launch is not None
     (one,), (other,) = example.case.launch.args, example.other_launch.args
+    assert [len(launch.args) for launch in beside] == [1]
     assert (one.name, one.kind) == (other.name, other.kind)
     assert one.number % 16 != 0
     assert other.number % 16 != 0
