@@ -568,6 +568,16 @@ def test_the_cross_check_is_the_largest_that_the_effort_allows(  # noqa: PLR0913
     assert sizes == [cross, *smaller[smaller.index(cross) + 1 if cross in smaller else 0 :]][: len(says)]
 
 
+@pytest.mark.parametrize(("effort", "has_own"), [(0, False), (123, True)])
+def test_a_cross_check_of_bounded_effort_has_a_solver_of_its_own(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, effort: int, has_own: bool
+) -> None:
+    given: list[Any] = []
+    monkeypatch.setattr(matrix, "refuting", lambda *args: given.append(args[3]) or Says("unsat"))
+    _cross_checked(bench, question("exact-first", "T08"), PROVED, SMALL, effort)
+    assert [solver is not None for solver in given] == [has_own]
+
+
 def test_a_killer_is_looked_for_among_the_telling_and_then_among_all(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
