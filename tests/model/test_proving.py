@@ -568,6 +568,21 @@ def test_the_cross_check_is_the_largest_that_the_effort_allows(  # noqa: PLR0913
     assert sizes == [cross, *smaller[smaller.index(cross) + 1 if cross in smaller else 0 :]][: len(says)]
 
 
+def test_what_is_proved_and_nothing_else_is_cross_checked_where_a_size_is_given(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decided(monkeypatch, "unsat", "unsat")
+    asked = question("exact-first", "T08")
+    for cross, reason in ((Size(3, 2), "also 3 variants x 2 params"), (None, "also 2 variants x 2 params")):
+        verdict = settle(bench, asked, cross).verdict
+        assert (verdict.status, verdict.reason) == (Status.PROVED, reason)
+        assert verdict.killed_by
+    decided(monkeypatch, "unsat", "unknown")
+    verdict = settle(bench, asked, Size(3, 2)).verdict
+    assert (verdict.status, verdict.killed_by) == (Status.UNDECIDED, ())
+    assert verdict.reason == "unbounded: Z3 says unsat, cvc5 says unknown"
+
+
 @pytest.mark.parametrize(("effort", "has_own"), [(0, False), (123, True)])
 def test_a_cross_check_of_bounded_effort_has_a_solver_of_its_own(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, effort: int, has_own: bool
