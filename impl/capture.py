@@ -158,7 +158,7 @@ class Capture(msgspec.Struct, frozen=True):
                 other = first[variant.hash]
                 raise ValueError(f"kernels[{other}] and kernels[{position}] share the hash {variant.hash!r}")
         if not is_below(self.bin_dir):
-            raise ValueError(f"bin_dir {self.bin_dir!r} leaves the capture")
+            raise ValueError(f"bin_dir {self.bin_dir!r} is no path below the capture")
         if not is_ending(self.bin_ext):
             raise ValueError(f"bin_ext {self.bin_ext!r} is no file name ending")
 

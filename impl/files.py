@@ -16,6 +16,8 @@ from foldproof.impl.errors import FoldproofError
 
 ErrorType = type[FoldproofError]
 PACKED = b"\x1f\x8b"
+MOST_NAME, MOST_PATH = 255, 1024
+"""Bytes of a name and of a relative path: what Linux takes of the one, and well within what it takes of the other."""
 
 
 @contextmanager
@@ -54,9 +56,14 @@ def digest_of(file: Path, error: ErrorType = FoldproofError) -> str:
 
 
 def is_below(name: str) -> bool:
-    """Whether a relative path, taken from a file that may be hostile, stays below the folder that it starts in."""
+    """Whether a relative path, taken from a file that may be hostile, stays below the folder that it starts in.
+
+    It is none either if no file system holds such names: of more than 255 bytes, or of 1,024 in all.
+    """
     path = PurePosixPath(name)
-    return not path.is_absolute() and ".." not in path.parts and "\0" not in name
+    lengths = [len(part.encode("utf-8", "surrogatepass")) for part in (*path.parts, name)]
+    fits = lengths[-1] <= MOST_PATH and all(length <= MOST_NAME for length in lengths[:-1])
+    return fits and not path.is_absolute() and ".." not in path.parts and "\0" not in name
 
 
 def _at_once(path: str, flags: int) -> int:

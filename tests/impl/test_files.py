@@ -70,6 +70,11 @@ def test_a_digest_is_of_the_bytes_as_they_lie_there(tmp_path: Path) -> None:
         ("a/../b", False),
         ("/a", False),
         ("\0", False),
+        (f"a/{'x' * 255}", True),
+        (f"a/{'x' * 256}", False),
+        (f"a/{'é' * 128}", False),
+        ("/".join(["x" * 204] * 5), True),
+        ("/".join(["x" * 205] * 5), False),
     ],
 )
 def test_a_name_stays_below_or_does_not(name: str, below: bool) -> None:
