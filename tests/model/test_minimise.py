@@ -31,6 +31,11 @@ def test_an_int_is_wanted_first_and_then_a_pointer() -> None:
     assert taken(ARG.number, ARG.kind != I32) == 0x1000
 
 
+@pytest.mark.parametrize("kind", [kind for kind in Kind if kind not in (Kind.PTR, Kind.NONE)])
+def test_what_is_no_pointer_is_wanted_as_a_one(kind: Kind) -> None:
+    assert taken(ARG.number, ARG.kind == KINDS.index(kind)) == 1
+
+
 PREFERRED = {
     "number": (ARG.number, (1, 0, 2, 3, 4, 8, 16)),
     "named constant": (SCOPE.launch.consts[0].value, (64, 2, 1, 0)),
