@@ -29,6 +29,7 @@ def test_an_int_is_wanted_first_and_then_a_pointer() -> None:
     assert taken(ARG.kind) == I32
     assert taken(ARG.kind, ARG.kind != I32) == PTR
     assert taken(ARG.number, ARG.kind != I32) == 0x1000
+    assert taken(ARG.number, ARG.kind == PTR, ARG.number != 0x1000) == 1
 
 
 @pytest.mark.parametrize("kind", [kind for kind in Kind if kind not in (Kind.PTR, Kind.NONE)])
@@ -103,6 +104,16 @@ def test_what_is_said_counts_once(number: int) -> None:
     solver.add(every[number], *(z3.Not(said) for said in every[:number] + every[number + 1 :]))
     assert solver.check() == z3.sat
     assert solver.model().eval(assumption_count(SCOPE), model_completion=True).as_long() == 1
+
+
+@pytest.mark.parametrize(("warps", "count"), [(1, 1), (3, 1), (4, 0), (5, 1), (8, 1)])
+def test_any_other_number_of_warps_than_4_is_said(warps: int, count: int) -> None:
+    solver = z3.SolverFor("QF_BV")
+    warps_of = [candidate.options[0].value for candidate in SCOPE.candidates]
+    quiet = [said for said in sayings(SCOPE) if not any(said.eq(value != 4) for value in warps_of)]
+    solver.add(warps_of[0] == warps, warps_of[1] == 4, *(z3.Not(said) for said in quiet))
+    assert solver.check() == z3.sat
+    assert solver.model().eval(assumption_count(SCOPE), model_completion=True).as_long() == count
 
 
 def test_switches_of_an_arg_that_is_no_param_are_not_said() -> None:
