@@ -9,6 +9,7 @@ from typing import Literal
 import click
 from foldproof.cli.coverage import launch_text
 from foldproof.cli.diff_bytes import diff_judge
+from foldproof.cli.numbers import Finite
 from foldproof.cli.release import say_json, schema_option, show_some
 from foldproof.cli.ui import say, show_table, steps
 from foldproof.impl.capture import load_capture
@@ -50,14 +51,14 @@ Examples:
 )
 @click.option(
     "--bits-seconds",
-    type=click.FloatRange(min=0),
+    type=Finite(min=0),
     default=60.0,
     show_default=True,
     help="Captures: symbolic replay, where PTX is at hand and no receipt speaks.",
 )
-@click.option("--seconds", type=click.FloatRange(min=0), default=10.0, show_default=True, help="Selectors: campaign.")
+@click.option("--seconds", type=Finite(min=0), default=10.0, show_default=True, help="Selectors: campaign.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Selectors: of the campaign.")
-@click.option("--timeout", type=click.FloatRange(min=0.01), default=5.0, show_default=True, help="Selectors: seconds.")
+@click.option("--timeout", type=Finite(min=0.01), default=5.0, show_default=True, help="Selectors: seconds.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @schema_option(DiffResult)
 def diff(  # noqa: PLR0913, PLR0917 (one parameter an option)

@@ -9,6 +9,7 @@ import click
 import msgspec
 from foldproof import __version__
 from foldproof.cli.coverage import launch_text, write_needs
+from foldproof.cli.numbers import Finite
 from foldproof.cli.release import say_json, schema_option, show_some
 from foldproof.cli.ui import say
 from foldproof.impl.capture import Capture, load_capture
@@ -55,7 +56,7 @@ class WatchResult(msgspec.Struct, frozen=True):
 @click.option("--policy", default="three-pass", show_default=True, help="The engine's policy, for the work list.")
 @click.option("--fallback", default=FALLBACK, help="Pattern of a fallback line: groups fn, and hash and ones if any.")
 @click.option("--missing", default=MISSING, help="Pattern of the line above a dumped launch: group fn.")
-@click.option("--follow", type=click.FloatRange(min=0), default=0.0, metavar="SECONDS", help="Read on as it grows.")
+@click.option("--follow", type=Finite(min=0), default=0.0, metavar="SECONDS", help="Read on as it grows.")
 @click.option("--launches-out", type=click.Path(path_type=Path), help="Write the launches, for coverage.")
 @click.option("--needs-out", type=click.Path(path_type=Path), help="Write the variants to compile (needs format).")
 @click.option("--strict", is_flag=True, help="Exit 1 on any fallback or miss.")

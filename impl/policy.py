@@ -52,8 +52,8 @@ class Policy(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"p
     """
 
     name: str
-    summary: str
-    passes: tuple[Pass, ...]
+    summary: str = ""
+    passes: tuple[Pass, ...] = ()
     promises: tuple[str, ...] = ()
     options: Literal["pinned", "ignored"] = "pinned"
     source: bool = False

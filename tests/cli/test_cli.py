@@ -165,6 +165,20 @@ def test_an_output_folder_that_is_a_file_is_bad_input(seed: Path) -> None:
     assert "cannot be written" in done.stderr
 
 
+@pytest.mark.parametrize("number", ["nan", "inf", "-1"])
+def test_a_budget_is_a_finite_number(number: str) -> None:
+    found = {}
+    for verb in ("check", "fuzz", "exhaust", "diff", "watch"):
+        command = cli.get_command(click.Context(cli), verb)
+        assert command is not None
+        for option in command.params:
+            if isinstance(option.type, click.FloatRange):
+                found[verb, option.name] = option
+                with pytest.raises(click.BadParameter):
+                    option.type.convert(number, option, None)
+    assert {("check", "seconds"), ("fuzz", "seconds"), ("exhaust", "timeout"), ("watch", "follow")} <= found.keys()
+
+
 def test_every_verb_has_help_with_an_example() -> None:
     for name in VERBS:
         command = cli.get_command(click.Context(cli), name)

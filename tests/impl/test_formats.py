@@ -203,6 +203,11 @@ def test_a_policy_outside_the_language_is_a_clear_error(tmp_path: Path) -> None:
         load_policy(str(tmp_path / "absent.toml"))
 
 
+def test_a_policy_needs_a_name_and_a_pass() -> None:
+    policy = policy_from('name = "m"\n[[pass]]\nrules = "exact"\n', "p.toml")
+    assert (policy.name, policy.summary, policy.promises, len(policy.passes)) == ("m", "", (), 1)
+
+
 def test_a_policy_without_a_pass_or_with_a_half_promise_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "p.toml"
     head = 'name = "mine"\nsummary = "s"\n'
@@ -249,7 +254,8 @@ def test_a_policy_says_what_it_promises_and_what_its_rules_look_at() -> None:
     ("text", "where", "why"),
     [
         ('name = "m"\nsummary = "s"\nshiny = 1\n[[pass]]\nrules = "exact"\n', "p.toml: $", "shiny"),
-        ('name = "m"\n[[pass]]\nrules = "exact"\n', "p.toml: $", "summary"),
+        ('summary = "s"\n[[pass]]\nrules = "exact"\n', "p.toml: $", "name"),
+        ('name = "m"\n', "p.toml: $", "a policy has at least one [[pass]]"),
         ('name = 1\nsummary = "s"\n[[pass]]\nrules = "exact"\n', "p.toml: $.name", "Expected `str`, got `int`"),
         ('name = "m"\nsummary = "s"\n[[pass]]\nrules = "loose"\n', "p.toml: $.pass[0].rules", "'loose'"),
         ("name =", "p.toml", "is not TOML: "),
