@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from dataclasses import replace
 from multiprocessing import get_context
 from time import perf_counter
+from typing import TypeVar
 
 import msgspec
 import z3
@@ -35,6 +36,7 @@ EFFORT = 4_000_000
 """Z3's resource units for one cross-check: about half a second."""
 MUTANT_SIZES = (Size(2, 2), Size(3, 2))
 Tick = Callable[[str], None]
+T = TypeVar("T")
 
 
 class Settled(msgspec.Struct, frozen=True):
@@ -173,30 +175,31 @@ def mutant_row(bench: Bench, mutant: Mutant, proved: Sequence[Question]) -> Muta
     return MutantRow(policy.name, mutant.name, mutant.says, (), case, "" if case else str(size))
 
 
-# One bench a worker process, so that the terms of a policy are built once.
-_BENCH: list[Bench] = []
-
-
-def _bench() -> Bench:
-    if not _BENCH:
-        _BENCH.append(Bench(SEARCH))
-    return _BENCH[0]
-
-
 def _settle_policy(
     policy: Policy, theorems: Sequence[str], old: Policy | None, cross: Size | None, effort: int
 ) -> list[Settled]:
+    bench = Bench(SEARCH)
     asked = questions(policy, theorems, old)
-    return [settle(_bench(), q, cross, effort) if isinstance(q, Question) else Settled(q) for q in asked]
+    return [settle(bench, q, cross, effort) if isinstance(q, Question) else Settled(q) for q in asked]
 
 
 def _mutants_of(policy: Policy, names: tuple[str, ...], theorems: Sequence[str]) -> list[MutantRow]:
+    bench = Bench(SEARCH)
     asked = [q for q in questions(policy, theorems) if isinstance(q, Question)]
-    return [mutant_row(_bench(), mutant, asked) for mutant in mutants(policy, names)]
+    return [mutant_row(bench, mutant, asked) for mutant in mutants(policy, names)]
 
 
-def _decide(obligation: tuple[str, str, str]) -> Decision:
-    return decide_text(*obligation)
+def _decide_all(obligations: Sequence[tuple[str, str, str]]) -> list[Decision]:
+    return [decide_text(*one) for one in obligations]
+
+
+def _alone(do: Callable[..., T], *args: object) -> T:
+    """Do it in a process that does nothing else.
+
+    Z3 numbers terms as they are made: a script's names, and how far an effort gets, depend on all that came before.
+    """
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=end_with_parent) as pool:
+        return pool.submit(do, *args).result()
 
 
 def matrix(  # noqa: PLR0913, PLR0917 (the whole of what is asked)
@@ -212,15 +215,15 @@ def matrix(  # noqa: PLR0913, PLR0917 (the whole of what is asked)
     `tick` is told the name of each policy, and "lemmas", as it is done. `effort` bounds each cross-check, 0 does not.
     """
     scripts = [(o.name, o.says, o.smt2()) for o in lemmas(policies)]
-    with ProcessPoolExecutor(os.cpu_count() or 1, mp_context=get_context("spawn"), initializer=end_with_parent) as pool:
+    with ThreadPoolExecutor(os.cpu_count() or 1) as threads:
         # The policies with most to choose take longest, so they start first.
         heaviest = sorted(policies, key=lambda p: -sum(len(s.choose) + len(s.refuse) for s in p.passes))
-        jobs = {pool.submit(_settle_policy, p, theorems, old, cross, effort): p.name for p in heaviest}
-        decided = pool.map(_decide, scripts, chunksize=16)
+        jobs = {threads.submit(_alone, _settle_policy, p, theorems, old, cross, effort): p.name for p in heaviest}
+        decided = threads.submit(_alone, _decide_all, scripts)
         for job in as_completed(jobs):
             tick(jobs[job])
         cells = {jobs[job]: job.result() for job in jobs}
-        found = [(script, decision) for (_, _, script), decision in zip(scripts, decided, strict=True)]
+        found = [(script, decision) for (_, _, script), decision in zip(scripts, decided.result(), strict=True)]
         tick("lemmas")
     return [cell for policy in policies for cell in cells[policy.name]], found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -10,6 +11,7 @@ import z3
 from foldproof.model.terms import Bool
 
 TIMEOUT_MS = 30_000
+_SHARED = re.compile(r"[$?]x\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,9 @@ class Obligation:
         solver = z3.Solver()
         solver.add(*self.assumed, z3.Not(self.claimed))
         body = "\n".join(line for line in solver.to_smt2().splitlines() if not line.startswith((";", "(set-info")))
+        # Z3 names shared terms by a number of its process; the same formula is to be the same script.
+        names: dict[str, str] = {}
+        body = _SHARED.sub(lambda found: names.setdefault(found[0], f"{found[0][0]}x{len(names)}"), body)
         return f"; {self.name}: {self.says}\n; The claim holds if this is unsat.\n(set-logic ALL)\n{body}\n"
 
 

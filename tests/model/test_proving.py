@@ -337,7 +337,7 @@ def test_a_wish_that_cannot_be_had_is_given_up() -> None:
 
 
 class Here:
-    """A pool of processes whose work is done at once, in this one."""
+    """A pool of threads or processes whose work is done at once, in this one."""
 
     workers: ClassVar[list[int]] = []
     submitted: ClassVar[list[tuple[Any, ...]]] = []
@@ -363,8 +363,8 @@ class Here:
 
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matrix, "ThreadPoolExecutor", Here)
     monkeypatch.setattr(matrix, "ProcessPoolExecutor", Here)
-    monkeypatch.setattr(matrix, "_BENCH", [])
     Here.workers.clear()
     Here.submitted.clear()
 
@@ -377,7 +377,7 @@ def test_the_matrix_is_in_the_order_of_its_policies_with_each_lemma_decided(monk
     asked: list[tuple[Any, ...]] = []
 
     def settled(bench: Bench, of: Question, cross: Size | None, effort: int) -> Settled:
-        asked.append((bench, cross, effort))
+        asked.append((of.policy.name, bench, cross, effort))
         return Settled(Verdict(of.theorem.id, of.policy.name, Status.PROVED, promised=False))
 
     monkeypatch.setattr(matrix, "settle", settled)
@@ -396,9 +396,9 @@ def test_the_matrix_is_in_the_order_of_its_policies_with_each_lemma_decided(monk
     assert [(script, d.name, d.holds) for script, d in found] == [(LEMMA.smt2(), "lemma-x", True)]
     assert sorted(ticks[:-1]) == ["exact-first", "recommended", "two-pass"]
     assert ticks[-1] == "lemmas"
-    assert {(cross, effort) for _, cross, effort in asked} == {(Size(4, 4), 5)}
-    assert {id(bench) for bench, *_ in asked} == {id(asked[0][0])}
-    assert asked[0][0].largest == SMALL
+    assert {(cross, effort) for *_, cross, effort in asked} == {(Size(4, 4), 5)}
+    assert len({id(bench) for _, bench, *_ in asked}) == len({(name, id(bench)) for name, bench, *_ in asked}) == 3
+    assert {bench.largest for _, bench, *_ in asked} == {SMALL}
 
 
 @pytest.mark.usefixtures("here")
@@ -416,8 +416,9 @@ def test_a_matrix_runs_on_all_cores_the_heaviest_policy_first(
     heavy = Policy("heavy", "one key and two refusals", (Pass(exact, ("first",), ("twins", "free-constants")),))
     matrix.matrix([light, heavy])
     mutant_matrix(light, [])
-    assert Here.workers == [workers, workers]
-    assert [args[0] for args in Here.submitted] == [heavy, light]
+    alone = 1  # a process for each policy and one for the lemmas: nothing depends on what another was asked
+    assert Here.workers == [workers, alone, alone, alone, workers]
+    assert [args[0] for args in Here.submitted if isinstance(args[0], Policy)] == [heavy, light]
     assert {args[1:] for args in asked} == {((), None, Size(8, 8), matrix.EFFORT)}
 
 
