@@ -95,7 +95,7 @@ class Searcher:
     comparer: Comparer
     case: LaunchCase
     _buffers: dict[tuple[int, int], Bits] = field(default_factory=dict)
-    _done: dict[tuple[int, int | None, int, bool], Evaluation] = field(default_factory=dict)
+    _done: dict[tuple[int, int | None, int, bool, bytes], Evaluation] = field(default_factory=dict)
 
     def find(self, result: Comparison, first: Run, second: Run) -> Witness | None:
         """Inputs on which some differing output has different bytes; None if none were found.
@@ -103,12 +103,14 @@ class Searcher:
         Where ptxas may contract, an output counts only if it differs whichever way either is contracted.
         """
         ways = (False, True) if result.contractible else (False,)
-        blocks = first.memory.blocks_at(result.address)
+        blocks, others_blocks = (run.memory.blocks_at(result.address) for run in (first, second))
+        blocks = np.where(blocks < 0, others_blocks, blocks)
         for stage in range(len(STAGES)):
             block = None if stage == 0 else int(blocks[0])
             chosen = np.arange(len(blocks)) if block is None else np.flatnonzero(blocks == block)
             ones, others = result.first[chosen], result.second[chosen]
-            runs = [[self._evaluated(run, block, stage, fuse=fuse) for fuse in ways] for run in (first, second)]
+            asked = ((first, ones), (second, others))
+            runs = [[self._evaluated(run, block, stage, nodes, fuse=fuse) for fuse in ways] for run, nodes in asked]
             trials = min((e.bits.shape[1] for run in runs for e in run), default=0)
             differs = np.ones((len(chosen), trials), np.bool_)
             for one in runs[0]:
@@ -123,18 +125,21 @@ class Searcher:
                 return self._witness(result, row, column, _start(stage) + column, (runs[0][0], runs[1][0]))
         return None
 
-    def _evaluated(self, run: Run, block: int | None, stage: int, *, fuse: bool) -> Evaluation:
-        key = (id(run), block, stage, fuse)
+    def _evaluated(self, run: Run, block: int | None, stage: int, asked: Ids, *, fuse: bool) -> Evaluation:
+        """The outputs of a run or of one block of it, and what is asked beside: what the other run alone wrote."""
+        wrote = outputs_of(run, self.comparer.regions, block)
+        beside = np.setdiff1d(asked, wrote)
+        key = (id(run), block, stage, fuse, beside.tobytes())
         if key not in self._done:
             g = self.comparer.g
-            cone = g.cone(outputs_of(run, self.comparer.regions, block))
+            roots = np.union1d(wrote, beside)
+            cone = g.cone(roots)
             count = min(STAGES[stage] - _start(stage), max(1, BUDGET // max(len(cone), 1)))
             leaves = cone[np.isin(g.op[cone], list(g.leaves.values()))]
             if fuse and not may_fuse(g, cone):
-                return self._evaluated(run, block, stage, fuse=False)
+                return self._evaluated(run, block, stage, asked, fuse=False)
             values = self._values(leaves, range(_start(stage), _start(stage) + count))
             whole = evaluate(g, cone, leaves, values, fuse=fuse)
-            roots = np.unique(outputs_of(run, self.comparer.regions, block))
             kept = whole.rows(roots)
             self._done[key] = Evaluation(roots, whole.bits[kept], whole.known[kept], whole.exact[kept])
         return self._done[key]

@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from foldproof.gpu.symbolic.cases import LaunchCase
 from foldproof.gpu.symbolic.compare import Comparer, Comparison, Level, may_contract, outputs_of
 from foldproof.gpu.symbolic.execute import Block, Run, execute, launched
 from foldproof.gpu.symbolic.graph import Graph
 from foldproof.gpu.symbolic.lanes import Stop
 from foldproof.gpu.symbolic.memory import Region
 from foldproof.gpu.symbolic.normal import Domain
+from foldproof.gpu.symbolic.witness import Searcher
+from foldproof.impl.launch import launch_from
 from helpers_symbolic import BASE, probe
 
 SIZE = 128
@@ -138,6 +141,24 @@ def test_every_element_of_a_buffer_counts(offset: int) -> None:
 def test_what_depends_on_nothing_defined_has_no_verdict(body: str) -> None:
     with pytest.raises(Stop, match="nothing was written to"):
         compared(body, body)
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_an_output_that_one_run_alone_wrote_has_a_witness(swapped: bool) -> None:
+    """Where the other wrote nothing, the buffer holds what it held before."""
+    bodies = SAME, f"{LOAD} setp.lt.u32 %p1, %r1, 16; @%p1 st.global.b32 [%rd5], %r2;"
+    comparer = Comparer(Graph(), REGIONS)
+    first, second = (run(comparer, body) for body in (bodies[::-1] if swapped else bodies))
+    result = comparer.compare(first, second, narrowed=False)
+    assert result.address.tolist() == [OUT.start + 4 * thread for thread in range(16, 32)]
+    case = LaunchCase("case", launch_from({"fn": "k", "args": []}))
+    witness = Searcher(comparer, case).find(result, first, second)
+    assert witness is not None
+    assert witness.output.bits != witness.other_bits
+    at = witness.output.index
+    bits = {(element.buffer, element.index): element.bits for element in witness.inputs}
+    values = [witness.output.bits, witness.other_bits]
+    assert (values[::-1] if swapped else values) == [bits["IN", at], bits["OUT", at]]
 
 
 # --- threads that write one place ----------------------------------------------------------------------------------
