@@ -63,6 +63,19 @@ def test_where_no_wish_can_be_had_the_least_value_is_taken() -> None:
     assert taken(kind, kind != 0) == 1
 
 
+def test_what_no_wish_names_is_zero() -> None:
+    assert taken(ARG.bytes, ARG.has_bytes) == 0
+
+
+def test_an_earlier_wish_beats_a_later_one() -> None:
+    first, later = SCOPE.launch.consts[0], SCOPE.candidates[0].named[0]
+    assert taken(first.kind, z3.Implies(first.kind == 0, first.value == 5)) == 0
+    unmet = [first.value != number for number in (64, 2, 1)]
+    assert taken(first.value, *unmet, z3.Implies(first.value == 0, later.value != 64)) == 0
+    option, source = SCOPE.launch.options[2], SCOPE.launch.source
+    assert taken(option.value, z3.Implies(option.value == 0, source.value != 0)) == 0
+
+
 def test_variables_beside_the_scope_have_the_least_values_too() -> None:
     number, flag = z3.BitVec("beside.number", 8), z3.Bool("beside.flag")
     solver = z3.SolverFor("QF_BV")
