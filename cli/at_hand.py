@@ -6,6 +6,7 @@ are those of the runs in the evidence, and what is no longer where a run found i
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +20,7 @@ from foldproof.cli.digests import (
     policy_digests,
     selector_files,
 )
-from foldproof.cli.stages import Subject
+from foldproof.cli.stages import DERIVED, RECORDED, Subject
 from foldproof.impl.capture import Capture, capture_file
 from foldproof.impl.errors import FoldproofError
 from foldproof.impl.launch import Launch, load_launches
@@ -44,7 +45,7 @@ class Scene:
 
 def of_check(subject: Subject, policy: Policy, named: str) -> Scene:
     """The scene of a run of `check`: the policy's promises, the campaign, and the launches of the capture."""
-    table = CaptureTable(subject.seen.name, "" if "launches" in subject.launches_from else subject.launches_from)
+    table = CaptureTable(subject.seen.name, _stated(subject.launches_from))
     config = Config(policy=PolicyTable(policy.name), capture=(table,))
     at_hand = AtHand(
         captures={subject.seen.sha256: subject.seen.cubins},
@@ -53,6 +54,11 @@ def of_check(subject: Subject, policy: Policy, named: str) -> Scene:
         names={subject.seen.sha256: subject.seen.name},
     )
     return Scene(config, at_hand, policy.promises)
+
+
+def _stated(source: str) -> str:
+    """The file that a command line gave the launches by, "" where it gave none."""
+    return "" if source in (RECORDED, DERIVED) else source
 
 
 def of_config(config: Config, base: Path) -> Scene:
@@ -112,10 +118,12 @@ def of_evidence(stored: Sequence[Stored]) -> Scene:
             "no record says which policy it is about", where="records", fix="run foldproof check again"
         )
     name = checked[-1].policy if checked and checked[-1].policy in seen else list(seen)[-1]
-    policies = policy_digests()
-    for policy in seen.values():
-        policies.setdefault(policy.name, _policy_now(policy, events))
-    at_hand = AtHand(policies=policies)
+    policies, named = policy_digests(), dict[str, str]()
+    for policy in (policy for policy in seen.values() if policy.name not in policies):
+        file = _policy_file(policy, events)
+        policies[policy.name] = policy_digest(load_policy(file)) if file else policy.sha256
+        named[policy.name] = file or policy.name
+    at_hand = AtHand(policies=policies, named=named)
     for event in events:
         if isinstance(event, CaptureSeen):
             at_hand = _capture_now(at_hand, event)
@@ -127,20 +135,18 @@ def of_evidence(stored: Sequence[Stored]) -> Scene:
     config = Config(
         policy=PolicyTable(name),
         fuzz=FuzzTable(fuzzed[-1].selector, 0, int(fuzzed[-1].seed)) if fuzzed else None,
-        capture=tuple(CaptureTable(capture) for capture in examined),
+        capture=tuple(CaptureTable(capture, _stated(e.source)) for capture, e in examined.items()),
     )
     return Scene(config, at_hand, seen[name].promises)
 
 
-def _policy_now(seen: PolicySeen, events: Sequence[object]) -> str:
-    """The digest of a policy file as it is: the file that the newest run names, else what the run saw."""
+def _policy_file(seen: PolicySeen, events: Sequence[object]) -> str:
+    """The file of a policy that the newest run names, "" where none that is here has it."""
     commands = [event.command for event in events if isinstance(event, RunStarted)]
-    for word in (word for command in reversed(commands) for word in command.split()):
-        if word.endswith(".toml") and Path(word).is_file():
-            policy = load_policy(word)
-            if policy.name == seen.name:
-                return policy_digest(policy)
-    return seen.sha256
+    for word in (word for command in reversed(commands) for word in shlex.split(command)):
+        if word.endswith(".toml") and Path(word).is_file() and load_policy(word).name == seen.name:
+            return word
+    return ""
 
 
 def _capture_now(at_hand: AtHand, seen: CaptureSeen) -> AtHand:

@@ -64,6 +64,7 @@ def bits(
     code = 3 if any(not v.level.is_decided for v in found) else 0
     if out is not None:
         words = ["foldproof", "bits", *([str(capture)] if capture else [])] + (["--pair", *pair] if pair else [])
+        words += ["--out", str(out)]
         loaded, digests = identified(folder)
         with recording(out, started("bits", shlex.join(words))) as to:
             to.emit(capture_seen(str(capture) if capture else BUNDLED, loaded, digests))

@@ -11,8 +11,9 @@ from foldproof.cli.checked import show_check
 from foldproof.cli.digests import policy_digest, policy_seen
 from foldproof.cli.emitting import emit_campaign, emit_proofs, emit_receipt
 from foldproof.cli.evidence import device_verdicts, receipt_files
-from foldproof.cli.recording import started
-from foldproof.cli.rendering import render_into, rendered
+from foldproof.cli.numbers import Finite
+from foldproof.cli.recording import into, started
+from foldproof.cli.rendering import from_here, render_into, rendered
 from foldproof.cli.stages import examine_launches, exit_code, load, owed, prove
 from foldproof.cli.ui import steps
 from foldproof.impl.policy import load_policy
@@ -31,9 +32,7 @@ FORMATS = ("receipt", "summary", "html", "json", "cases")
 @click.option(
     "--launches", type=click.Path(path_type=Path), help="Launches to decide; derived from CAPTURE by default."
 )
-@click.option(
-    "--seconds", type=click.FloatRange(min=0), default=DEFAULT_SECONDS, show_default=True, help="Campaign budget."
-)
+@click.option("--seconds", type=Finite(min=0), default=DEFAULT_SECONDS, show_default=True, help="Campaign budget.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the campaign.")
 @click.option("--receipts", type=click.Path(path_type=Path), help="A folder with receipts of device runs.")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("foldproof-report"), show_default=True)
@@ -57,7 +56,7 @@ def check(  # noqa: PLR0913, PLR0917 (one parameter an option)
     command = shlex.join(
         ["foldproof", "check", *([str(capture)] if capture else []), "--policy", policy]
         + (["--launches", str(launches)] if launches else [])
-        + ["--seconds", f"{seconds:g}", "--seed", str(seed)]
+        + ["--seconds", f"{seconds:g}", "--seed", str(seed), *into(out)]
     )
     device = list(receipt_files(subject.seen.sha256, *([receipts] if receipts else [])))
     with recording(out, started("check", command, seed)) as to, steps() as shown:
@@ -84,7 +83,7 @@ def check(  # noqa: PLR0913, PLR0917 (one parameter an option)
         for one in device:
             emit_receipt(to, one.receipt, (one.name, one.content))
         settled = device_verdicts(subject.path, [one.receipt for one in device])
-        for row in owed(subject, settled):
+        for row in owed(subject, settled, from_here(out)):
             to.emit(row)
         to.exit_code = exit_code(proofs, campaign)
     report = rendered(out, of_check(subject, rules, policy))

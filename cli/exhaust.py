@@ -15,7 +15,8 @@ from foldproof.cli.campaign_events import Answered, emit_case
 from foldproof.cli.digests import policy_digest, policy_seen, selector_files, selector_seen
 from foldproof.cli.examples import answered
 from foldproof.cli.fuzz import EXIT_FOUND, EXIT_NOT_RUN, MEMORY_HELP
-from foldproof.cli.recording import TOOL, started
+from foldproof.cli.numbers import Finite
+from foldproof.cli.recording import TOOL, into, started
 from foldproof.cli.resuming import forget, known, shard_keeper, shards_folder
 from foldproof.cli.ui import Steps, say, show_table, steps
 from foldproof.impl.cases import case_to
@@ -76,7 +77,7 @@ class ExhaustRecord(msgspec.Struct, frozen=True):
 @click.option("--options", is_flag=True, help="Add num_warps, which a launch pins or leaves open.")
 @click.option("--workers", type=click.IntRange(min=1), help="Local processes; one a core by default.")
 @click.option("--scheduler", default="", help="Dask scheduler (tcp://...) whose workers do the shards.")
-@click.option("--timeout", type=click.FloatRange(min=0.01), default=TIMEOUT_S, show_default=True, help="Seconds.")
+@click.option("--timeout", type=Finite(min=0.01), default=TIMEOUT_S, show_default=True, help="Seconds.")
 @click.option("--memory", type=click.IntRange(min=0), default=MEMORY_MIB, show_default=True, help=MEMORY_HELP)
 @click.option("--out", type=click.Path(path_type=Path), default=Path("foldproof-report"), show_default=True)
 def exhaust(**chosen: Any) -> int:
@@ -210,7 +211,7 @@ def _command(chosen: dict[str, Any]) -> str:
     words = ["foldproof", "exhaust", "--selector", chosen["selector"], "--against", chosen["against"]]
     words += [f"--{name}={chosen[name]}" for name in ("variants", "ints", "ptrs")]
     words += [f"--{name.replace('_', '-')}" for name in ("free_const", "options") if chosen[name]]
-    return shlex.join(words)
+    return shlex.join([*words, *into(chosen["out"])])
 
 
 def _show(record: ExhaustRecord, done: Exhausted, chosen: dict[str, Any]) -> None:

@@ -11,7 +11,8 @@ import click
 from foldproof.cli.campaign_events import emit_fuzz, noted
 from foldproof.cli.digests import capture_seen, policy_seen, selector_seen
 from foldproof.cli.hunt import examine, hunt_mutants, show_functions
-from foldproof.cli.recording import started
+from foldproof.cli.numbers import Finite
+from foldproof.cli.recording import into, started
 from foldproof.cli.remembering import keeper, remembered
 from foldproof.cli.ui import Steps, console, say, show_table, steps
 from foldproof.gpu.replay.receipts import capture_id
@@ -41,7 +42,7 @@ _PATH = click.Path(path_type=Path)
 OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option("--selector", default="", help="The selector: a command, or the path of a library (.so)."),
     click.option("--against", default="three-pass", show_default=True, help="A policy of the zoo, or a TOML file."),
-    click.option("--seconds", type=click.FloatRange(min=0), help="Time budget; 10 unless --rounds says how much."),
+    click.option("--seconds", type=Finite(min=0), help="Time budget; 10 unless --rounds says how much."),
     click.option("--rounds", type=click.IntRange(min=1), help="Rounds to run: the same work each time."),
     click.option("--round", "only", type=click.IntRange(min=0), help="Run this one round."),
     click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Of the campaign."),
@@ -53,7 +54,7 @@ OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option("--example", metavar="FILE::TEST", help="Write example.patch: the finding as @example of the test."),
     click.option("--functions", is_flag=True, help="Say what each function of --capture leaves open, by policy."),
     click.option("--mutants", is_flag=True, help="Hunt the mutants of --against instead of a selector."),
-    click.option("--timeout", type=click.FloatRange(min=0.01), default=TIMEOUT_S, show_default=True, help="Seconds."),
+    click.option("--timeout", type=Finite(min=0.01), default=TIMEOUT_S, show_default=True, help="Seconds."),
     click.option("--memory", type=click.IntRange(min=0), default=MEMORY_MIB, show_default=True, help=MEMORY_HELP),
     click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Local processes."),
     click.option("--scheduler", default="", help="Dask scheduler (tcp://...) whose workers do the rounds."),
@@ -179,7 +180,7 @@ def _command(chosen: dict[str, Any]) -> str:
         if value is not None:
             option = {"only": "round"}.get(name, name)
             words += [f"--{option}", f"{value:g}" if isinstance(value, float) else str(value)]
-    return shlex.join(words + (["-x"] if chosen["exitfirst"] else []))
+    return shlex.join([*words, *(["-x"] if chosen["exitfirst"] else []), *into(chosen["out"])])
 
 
 def _show(record: FuzzRecord, out: Path, patched: bool) -> None:

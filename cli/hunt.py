@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 from foldproof.cli.digests import policy_digest, policy_seen
-from foldproof.cli.recording import started
+from foldproof.cli.recording import into, started
 from foldproof.cli.ui import say, show_table, steps
 from foldproof.impl.capture import Capture
 from foldproof.impl.policy import ZOO, Policy, load_policy
@@ -22,7 +22,8 @@ from foldproof.reports.recorder import recording
 
 def hunt_mutants(policy: Policy, named: str, seed: int, seconds: float, out: Path) -> int:
     """Hunt every mutant of the policy: a row for each in `mutants.json`. 1 if one is neither caught nor explained."""
-    command = shlex.join(["foldproof", "fuzz", "--mutants", "--against", named, "--seed", str(seed)])
+    words = ["foldproof", "fuzz", "--mutants", "--against", named, "--seed", str(seed)]
+    command = shlex.join([*words, "--seconds", f"{seconds:g}", *into(out)])
     with recording(out, started("fuzz", command, seed)) as to, steps() as shown:
         to.emit(policy_seen(policy))
         shown.step("mutants", len(list(mutants(policy))))

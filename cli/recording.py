@@ -5,9 +5,11 @@ from __future__ import annotations
 import platform
 import subprocess
 from importlib import metadata
+from pathlib import Path
 
 from foldproof import __version__
 from foldproof.reports.events import RunStarted
+from foldproof.reports.evidence import FOLDER
 from foldproof.reports.recorder import now
 
 TOOL = f"foldproof {__version__}"
@@ -27,6 +29,11 @@ def started(verb: str, command: str, seed: int | None = None) -> RunStarted:
         commit=commit,
         dirty=dirty,
     )
+
+
+def into(folder: Path, default: str = FOLDER) -> list[str]:
+    """The words by which a command line names the folder that it writes to, none where the verb takes it by itself."""
+    return [] if str(folder) == default else ["--out", str(folder)]
 
 
 def versions() -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from foldproof.cli.at_hand import Scene
@@ -17,7 +18,8 @@ from foldproof.reports.write import write_folder
 def rendered(folder: Path, scene: Scene) -> Report:
     """The report of a folder's records. Raises `FoldproofError` where there are none."""
     stored, damaged = read(folder)
-    return build(scene.config, stored, scene.at_hand, scene.promises, [*damaged, *damage(folder, stored)])
+    at_hand = replace(scene.at_hand, folder=from_here(folder))
+    return build(scene.config, stored, at_hand, scene.promises, [*damaged, *damage(folder, stored)])
 
 
 def render_into(

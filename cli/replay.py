@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import shlex
 import time
 from collections import Counter
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import click
 from foldproof.cli.digests import capture_seen, identified
 from foldproof.cli.emitting import emit_receipt
-from foldproof.cli.recording import git_state
+from foldproof.cli.recording import git_state, into
 from foldproof.cli.recording import started as started_run
 from foldproof.cli.ui import say, show_table, steps
 from foldproof.gpu.bundle import bundled_capture
@@ -32,6 +33,7 @@ from foldproof.gpu.replay.tally import BoutCount
 from foldproof.reports.evidence import BUNDLED
 from foldproof.reports.recorder import recording
 
+OUT = "foldproof-receipts"
 EXAMPLE = """\b
 Examples:
   foldproof replay --plan
@@ -51,7 +53,7 @@ Examples:
 @click.option("--sets", type=click.IntRange(min=4), default=512, show_default=True, help="Input sets a launch.")
 @click.option("--seed", type=click.IntRange(min=0), default=20, show_default=True)
 @click.option("--plan", "plan_only", is_flag=True, help="Say what would be run, and run nothing.")
-@click.option("--out", type=click.Path(path_type=Path), default=Path("foldproof-receipts"), show_default=True)
+@click.option("--out", type=click.Path(path_type=Path), default=Path(OUT), show_default=True)
 def replay(  # noqa: PLR0913, PLR0917 (one parameter an option)
     capture: Path | None, ablated: bool, trace: Path | None, sets: int, seed: int, plan_only: bool, out: Path
 ) -> int:
@@ -93,7 +95,7 @@ def replay(  # noqa: PLR0913, PLR0917 (one parameter an option)
         started=started,
         seconds=time.monotonic() - begin,
         seed=seed,
-        command=f"foldproof replay --sets {sets} --seed {seed}",
+        command=again(capture, trace, sets, seed, out, ablated=ablated),
         commit=commit,
         dirty=dirty,
         owed=[],
@@ -113,3 +115,12 @@ def replay(  # noqa: PLR0913, PLR0917 (one parameter an option)
         to.exit_code = failed
     say(f"receipt: {file}")
     return failed
+
+
+def again(  # noqa: PLR0913 (one parameter an option)
+    capture: Path | None, trace: Path | None, sets: int, seed: int, out: Path, *, ablated: bool
+) -> str:
+    """The line that runs it again."""
+    words = ["foldproof", "replay", *([str(capture)] if capture else []), *(["--ablate"] if ablated else [])]
+    words += ["--trace", str(trace)] if trace else []
+    return shlex.join([*words, "--sets", str(sets), "--seed", str(seed), *into(out, OUT)])

@@ -30,6 +30,9 @@ from foldproof.reports.events import CaptureSeen, LaunchRow, Owed
 from foldproof.reports.evidence import BUNDLED
 from foldproof.reports.picks import Pick
 
+RECORDED, DERIVED = "its recorded launches", "launches derived from its variants"
+"""What records say of launches that no file on the command line gave."""
+
 
 @dataclass(frozen=True, slots=True)
 class Subject:
@@ -49,9 +52,9 @@ def load(path: Path | None, launches: Path | None) -> Subject:
     given = launches or (capture_file(folder).parent / "launches.json" if path is None else None)
     if given is not None:
         decided = load_launches(given)
-        source = "its recorded launches" if launches is None else str(launches)
+        source = RECORDED if launches is None else str(launches)
     else:
-        decided, source = tuple(d.launch for d in derive(capture)), "launches derived from its variants"
+        decided, source = tuple(d.launch for d in derive(capture)), DERIVED
     seen = capture_seen(BUNDLED if path is None else str(path), capture, digests)
     return Subject(capture, seen, decided, source, folder)
 
@@ -129,15 +132,18 @@ def _launch_row(fn: str, variants: int, row: Mapping[str, int]) -> LaunchRow:
     return LaunchRow(fn, variants, *(row[name] for name in names))
 
 
-def owed(subject: Subject, settled: Collection[frozenset[str]]) -> tuple[Owed, ...]:
-    """What no stage of `check` shows: bytes, which need a device run. `settled` are the pairs that a receipt has."""
+def owed(subject: Subject, settled: Collection[frozenset[str]], folder: str) -> tuple[Owed, ...]:
+    """What no stage of `check` shows: bytes, which need a device run. `settled` are the pairs that a receipt has.
+
+    `folder` is how a command line names the folder of the records.
+    """
     open_pairs = interchangeable(subject.capture, subject.launches) - set(settled)
     if not open_pairs:
         return ()
     what = f"byte equality of {len(open_pairs)} interchangeable pairs of variants"
     why = "no variant of theirs was run" if settled else "no variant was run"
     named = [] if subject.seen.name == BUNDLED else [subject.seen.name]
-    settle = shlex.join(["foldproof", "replay", *named, "--out", "foldproof-report"])
+    settle = shlex.join(["foldproof", "replay", *named, "--out", folder])
     return (Owed(what=what, why=f"{why}; foldproof bits needs no device", settle=settle),)
 
 

@@ -31,7 +31,7 @@ def byte_rows(bits: BitsTable, found: Evidence, at_hand: AtHand) -> Iterator[Row
                 if e.what == "replay" and _is_by(e, device) and (fact.stale or e.capture_sha256 == capture)
             ]
             for domain in bits.domains:
-                asked = _asked(bits, name, None if pairs is None else len(pairs), device, domain)
+                asked = _asked(bits, (name, at_hand.folder), None if pairs is None else len(pairs), device, domain)
                 if pairs is None:
                     yield replace(asked.unmet(), settle=f"name the [[capture]] in {FILE}")
                 else:
@@ -55,12 +55,14 @@ def _is_by(event: BytesJudged, device: str) -> bool:
     return event.by == SYMBOLIC if device == SYMBOLIC else device.lower() in event.device.lower()
 
 
-def _asked(bits: BitsTable, name: str, pairs: int | None, device: str, domain: str) -> Asked:
+def _asked(bits: BitsTable, where: tuple[str, str], pairs: int | None, device: str, domain: str) -> Asked:
+    """`where` is the capture and the folder that the records go to."""
+    name, folder = where
     verb = "bits" if device == SYMBOLIC else "replay"
     return Asked(
         f"bytes of {'the' if pairs is None else pairs} pair{'s' * (pairs != 1)} of {name}, {domain}, by {device}",
         "a verdict for each pair" if bits.must == "judged" else "equal, each pair",
-        shlex.join(["foldproof", verb, *([] if name == BUNDLED else [name]), "--out", "foldproof-report"]),
+        shlex.join(["foldproof", verb, *([] if name == BUNDLED else [name]), "--out", folder]),
         f"bytes of {name}, {domain}, by {device}",
     )
 
@@ -92,12 +94,12 @@ def counted(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{number} {word}" for word, number in sorted(counts.items()) if number) or "no pair"
 
 
-def scenario_row(device: str, found: Evidence) -> Row:
-    """The scenarios on one device: every token and every byte of output."""
+def scenario_row(device: str, found: Evidence, check: str) -> Row:
+    """The scenarios on one device: every token and every byte of output. `check` takes the receipt in."""
     asked = Asked(
         f"scenarios on {device}",
         "tokens and bytes equal",
-        "foldproof replay --scenarios on the device",
+        f"python3 -m foldproof.gpu.replay.device --out receipts, on the device; then {check} --receipts receipts",
         f"scenarios on {device}",
     )
     judged = [pair for pair in found.of(BytesJudged) if pair[1].what == "scenarios" and _is_by(pair[1], device)]

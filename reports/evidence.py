@@ -31,6 +31,8 @@ from foldproof.reports.store import Stored
 E = TypeVar("E", bound=Event)
 CAMPAIGNS = {"campaign": "check", "fuzz": "fuzz", "exhaust": "exhaust"}
 """The stage of a case -> the stage of the campaign that found it."""
+FOLDER = "foldproof-report"
+"""The evidence folder that every verb takes by default, and where hosts look from the root of the repository."""
 BUNDLED = "the bundled capture"
 """What records call the capture in the package; no command line names it."""
 
@@ -66,7 +68,7 @@ class AtHand:
 
     `captures` has the cubins' digests by the capture's own; `policies` the digest by name; `selectors` the digests of
     its files by spec; `pairs` the interchangeable pairs of each capture; `names` how the captures are called;
-    `named` how a command line names a policy, by its name.
+    `named` how a command line names a policy, by its name; `folder` how it names the folder of the records.
     """
 
     captures: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -75,6 +77,7 @@ class AtHand:
     pairs: Mapping[str, frozenset[frozenset[str]]] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
     named: Mapping[str, str] = field(default_factory=dict)
+    folder: str = FOLDER
 
 
 @dataclass(frozen=True, slots=True)

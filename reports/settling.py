@@ -9,12 +9,11 @@ from dataclasses import replace
 from foldproof.reports.byte_duties import byte_rows, scenario_row
 from foldproof.reports.duty import Asked, Row, Word
 from foldproof.reports.events import CampaignRan, LaunchesExamined, TheoremJudged
-from foldproof.reports.evidence import BUNDLED, AtHand, Evidence, Fact
+from foldproof.reports.evidence import BUNDLED, FOLDER, AtHand, Evidence, Fact
 from foldproof.reports.obligations import CaptureTable, Config, FuzzTable
 
 THEOREM = "theorem "
 """How the key of a theorem's row starts."""
-OUT = ("--out", "foldproof-report")
 THEOREM_WORDS: Mapping[str, Word] = {"proved": "holds", "refuted": "fails", "undecided": "undecided"}
 ENOUGH = 0.99
 """A campaign that was told to run for some seconds may end a shard early."""
@@ -27,25 +26,40 @@ def settle(config: Config, found: Evidence, at_hand: AtHand, promises: tuple[str
     `found` holds the newest fact of each subject (see `newest.newest`).
     """
     policy = config.policy.name
-    said = at_hand.named.get(policy, policy)
-    rows = [*_theorems(config, found, promises, said), _own_campaign(found, policy, said)]
+    rows = [*_theorems(config, found, promises, at_hand), _own_campaign(config, found, at_hand)]
     if config.fuzz:
-        rows.append(_fuzz(config.fuzz, found, policy, said))
+        rows.append(_fuzz(config.fuzz, found, policy, at_hand))
     rows += [_launches(table, found, at_hand, policy) for table in config.capture]
     if config.bits:
         rows += byte_rows(config.bits, found, at_hand)
     if config.scenarios:
-        rows += [scenario_row(device, found) for device in config.scenarios.devices]
+        check = _checking(next(iter(config.capture), None), policy, at_hand)
+        rows += [scenario_row(device, found, check) for device in config.scenarios.devices]
     return tuple(rows)
 
 
-def _theorems(config: Config, found: Evidence, promises: tuple[str, ...], said: str) -> Iterator[Row]:
+def _said(policy: str, at_hand: AtHand) -> str:
+    """How a command line names the policy."""
+    return at_hand.named.get(policy, policy)
+
+
+def _checking(table: CaptureTable | None, policy: str, at_hand: AtHand) -> str:
+    """The `check` of a capture and its launches that writes to the folder of the records."""
+    words = ["foldproof", "check", *([] if table is None or table.path == BUNDLED else [table.path])]
+    words += ["--policy", _said(policy, at_hand)]
+    words += ["--launches", table.launches] if table is not None and table.launches else []
+    return shlex.join([*words, *([] if at_hand.folder == FOLDER else ["--out", at_hand.folder])])
+
+
+def _theorems(config: Config, found: Evidence, promises: tuple[str, ...], at_hand: AtHand) -> Iterator[Row]:
     policy = config.policy.name
+    said = _said(policy, at_hand)
     judged = {(e.theorem, e.old): (fact, e) for fact, e in found.of(TheoremJudged) if e.policy == policy}
     promised = {(theorem, old): None for theorem, _, old in (promise.partition(":") for promise in promises)}
     for theorem, old in _wanted(config.prove.theorems, promised, judged):
         what = f"{theorem} of {policy}" + (f" against {old}" if old else "")
-        words = ["foldproof", "prove", "--policy", said, "--theorem", theorem, *(("--old", old) if old else ()), *OUT]
+        words = ["foldproof", "prove", "--policy", said, "--theorem", theorem, *(("--old", old) if old else ())]
+        words += ["--out", at_hand.folder]
         asked = Asked(what, "proved", shlex.join(words), f"{THEOREM}{theorem}" + (f" against {old}" if old else ""))
         if (theorem, old) not in judged:
             yield asked.unmet()
@@ -79,11 +93,13 @@ def _wanted(
     return wanted
 
 
-def _own_campaign(found: Evidence, policy: str, said: str) -> Row:
+def _own_campaign(config: Config, found: Evidence, at_hand: AtHand) -> Row:
+    policy = config.policy.name
     asked = Asked(
         f"campaign: reference of {policy} against the model",
         "no difference",
-        shlex.join(["foldproof", "check", "--policy", said]),
+        # The campaign needs no capture; a check of one that is owed for settles the launches of it, too.
+        _checking(next(iter(config.capture), None), policy, at_hand),
         "campaign of the reference",
     )
     facts = [(fact, e) for fact, e in found.of(CampaignRan) if (e.stage, e.policy) == ("check", policy)]
@@ -98,9 +114,10 @@ def _own_campaign(found: Evidence, policy: str, said: str) -> Row:
     return asked.shown(fact, "fails" if wrong else "holds" if event.cases else "owed", observed)
 
 
-def _fuzz(table: FuzzTable, found: Evidence, policy: str, said: str) -> Row:
-    words = ["foldproof", "fuzz", "--selector", table.selector, "--against", said]
-    words += [*(["--seconds", f"{table.seconds:g}"] if table.seconds else []), "--seed", str(table.seed), *OUT]
+def _fuzz(table: FuzzTable, found: Evidence, policy: str, at_hand: AtHand) -> Row:
+    words = ["foldproof", "fuzz", "--selector", table.selector, "--against", _said(policy, at_hand)]
+    words += [*(["--seconds", f"{table.seconds:g}"] if table.seconds else []), "--seed", str(table.seed)]
+    words += ["--out", at_hand.folder]
     asked = Asked(
         f"campaign: {table.selector} against {policy}",
         "no difference" + (f" in {table.seconds:g} s" if table.seconds else ""),
@@ -136,11 +153,11 @@ def _telling(
 
 
 def _launches(table: CaptureTable, found: Evidence, at_hand: AtHand, policy: str) -> Row:
-    words = ["foldproof", "check", *([] if table.path == BUNDLED else [table.path])]
-    words += ["--policy", at_hand.named.get(policy, policy)]
-    words += ["--launches", table.launches] if table.launches else []
     asked = Asked(
-        f"launches of {table.path} under {policy}", "each decided", shlex.join(words), f"launches of {table.path}"
+        f"launches of {table.path} under {policy}",
+        "each decided",
+        _checking(table, policy, at_hand),
+        f"launches of {table.path}",
     )
     here = {digest for digest, name in at_hand.names.items() if name == table.path}
     # A name alone says nothing: another capture may have been moved to the path since. It leads to what is stale.

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Any
 
+from foldproof.reports.evidence import FOLDER
 from foldproof.reports.obligations import FORMATS
-from foldproof.reports.render.findings import FOLDER
 from foldproof.reports.view import Report
 
 FILES: dict[str, tuple[str, str, str]] = {

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 from foldproof.impl.errors import one_line
-from foldproof.reports.render.findings import FOLDER, Finding, Level, findings
+from foldproof.reports.evidence import FOLDER
+from foldproof.reports.render.findings import Finding, Level, findings
 from foldproof.reports.view import Report
 
 COMMANDS: dict[Level, str] = {"error": "error", "warning": "warning", "note": "notice"}

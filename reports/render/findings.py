@@ -9,13 +9,12 @@ from urllib.parse import quote
 
 from foldproof.reports.canonical import canonical, sha256
 from foldproof.reports.events import CaseFound, Owed, TheoremJudged
+from foldproof.reports.evidence import FOLDER
 from foldproof.reports.obligations import FILE
 from foldproof.reports.render.checks import asked, theorem_ended
 from foldproof.reports.view import Report
 
 Level = Literal["error", "warning", "note"]
-FOLDER = "foldproof-report"
-"""Where hosts find the evidence folder, from the root of the repository: the default of every verb."""
 RULES = {
     "divergence": "A selector and the reference, or the reference and the model, answer alike.",
     "obligation": "Each obligation of the release holds.",

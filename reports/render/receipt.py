@@ -6,6 +6,7 @@ section by section, and row by row within a table, and said.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -155,4 +156,5 @@ def _limits(report: Report) -> Section:
 
 def _reproduce(report: Report) -> Section:
     commands = dict.fromkeys(run.started.command for run in report.found.runs)
-    return Section("Reproduce", (fence("\n".join([*commands, "foldproof verify-receipt foldproof-report"])),))
+    verify = shlex.join(["foldproof", "verify-receipt", report.at_hand.folder])
+    return Section("Reproduce", (fence("\n".join([*commands, verify])),))

@@ -8,8 +8,8 @@ import msgspec
 from foldproof import __version__
 from foldproof.impl.errors import one_line
 from foldproof.reports.events import CaseFound, TheoremJudged
-from foldproof.reports.evidence import Run
-from foldproof.reports.render.findings import FOLDER, RULES, Finding, findings
+from foldproof.reports.evidence import FOLDER, Run
+from foldproof.reports.render.findings import RULES, Finding, findings
 from foldproof.reports.view import Report
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

@@ -51,6 +51,7 @@ def test_a_difference_is_exit_1_with_a_case_and_a_line_that_shows_it_again(tmp_p
     assert result.return_value == 1
     finding = another_variant(tmp_path)
     assert (finding["variants"], finding["args"]) == (2, 2)
+    assert record(tmp_path)["command"].endswith(f"--rounds 48 --out {tmp_path / 'out'}")
     assert shlex.split(finding["command"])[:3] == ["foldproof", "fuzz", "--selector"]
     assert "".join(finding["command"].split()) in "".join(result.output.split())
     again = ("fuzz", "--selector", BAD, "--against", "three-pass", "--replay", tmp_path / "out" / finding["file"])
@@ -140,6 +141,7 @@ def test_exhaust_counts_and_writes_cases_that_replay(tmp_path: Path) -> None:
     said = record(tmp_path, "exhaust.json")
     assert said["decisions"] == 8**2 * 6
     assert said["run_state"] == "complete"
+    assert said["command"].endswith(f"--ptrs=1 --out {tmp_path / 'out'}")
     bad = foldproof("exhaust", "--selector", BAD, *size, "--policy", "three-pass", folder=tmp_path)
     assert bad.return_value == 1
     said = record(tmp_path, "exhaust.json")

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import sys
 from collections.abc import Iterator
+from importlib import resources
 from pathlib import Path
 
 import msgspec
 import pytest
+from foldproof.cli.at_hand import of_evidence
 from foldproof.cli.digests import policy_digest, policy_seen
 from foldproof.cli.emitting import device_event
 from foldproof.cli.evidence import shipped_folder
-from foldproof.cli.recording import started
+from foldproof.cli.recording import into, started
+from foldproof.cli.replay import again as replay_again
 from foldproof.cli.verifying import Checked, verify
 from foldproof.gpu.bundle import bundled_capture
 from foldproof.gpu.replay.receipts import read_receipts
 from foldproof.impl import load_policy
 from foldproof.impl.cases import case_bytes
-from foldproof.reports.events import AnyEvent, CaseFound, ObligationDecided, TheoremJudged
-from foldproof.reports.obligations import load_config
+from foldproof.reports.events import AnyEvent, CaseFound, LaunchesExamined, ObligationDecided, Record, TheoremJudged
+from foldproof.reports.obligations import CaptureTable, load_config
 from foldproof.reports.recorder import Recorder, recording
+from foldproof.reports.store import Stored
 from helpers import foldproof, i32, param, ptr, variant
 
 KERNELS = [
@@ -33,6 +38,8 @@ CASE = {
     "capture": {"kernels": KERNELS},
     "launch": {"fn": "k", "args": [ptr("P", 0x1000), i32("R", 1)], "consts": {}},
 }
+
+ZOO_FILE = Path(str(resources.files("foldproof.impl") / "zoo" / "exact-first.toml"))
 
 
 @pytest.fixture(scope="module")
@@ -110,6 +117,72 @@ def test_another_capture_makes_what_was_said_of_the_old_one_owed(user: Path) -> 
     assert done.stdout.strip().splitlines()[-1] == "next: foldproof check aot.json --policy exact-first"
 
 
+def test_evidence_in_a_folder_of_another_name_is_settled_and_verified_there(user: Path) -> None:
+    (user / "foldproof-report").rename(user / "my reports")
+    (user / "aot.json").write_text(json.dumps({"kernels": KERNELS[:1]}))
+    done = foldproof("report", "my reports", "--formats", "receipt", cwd=user)
+    again = "foldproof check aot.json --policy exact-first --out 'my reports'"
+    assert done.stdout.strip().splitlines()[-1] == f"next: {again}"
+    text = (user / "my reports" / "receipt.md").read_text()
+    assert again in text
+    assert "foldproof verify-receipt 'my reports'" in text
+
+
+@pytest.mark.slow
+def test_a_campaign_of_no_case_is_settled_by_the_command_that_is_named(tmp_path: Path) -> None:
+    (tmp_path / "aot.json").write_text(json.dumps({"kernels": KERNELS}))
+    (tmp_path / "mine.toml").write_text(ZOO_FILE.read_text().replace("exact-first", "mine"))
+    words = ("check", "aot.json", "--policy", "mine.toml")
+    checked = foldproof(*words, "--seconds", 0, "--out", "out", cwd=tmp_path)
+    assert checked.returncode == 0, checked.stderr
+    assert "(foldproof replay aot.json --out out)" in " ".join(checked.stdout.split())
+    done = foldproof("report", "out", "--formats", "receipt", "--annotations", "github", cwd=tmp_path)
+    assert done.returncode == 3
+    assert "foldproof replay aot.json --out out" in done.stdout
+    settle = "foldproof check aot.json --policy mine.toml --out out"
+    assert done.stdout.strip().splitlines()[-1] == f"next: {settle}"
+    reproduce = (tmp_path / "out" / "receipt.md").read_text().partition("## Reproduce")[2]
+    assert f"{settle.replace(' --out', ' --seconds 0 --seed 0 --out')}\nfoldproof verify-receipt out\n" in reproduce
+    assert foldproof(*words, "--seconds", 0.2, "--out", "out", cwd=tmp_path).returncode == 0
+    assert foldproof("report", "out", "--formats", "receipt", cwd=tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("source", "stated"),
+    [
+        ("launches derived from its variants", ""),
+        ("its recorded launches", ""),
+        ("launches.json", "launches.json"),
+        ("launches of today.ndjson", "launches of today.ndjson"),
+    ],
+)
+def test_the_scene_of_the_records_names_launches_and_policy_as_their_run_did(
+    source: str, stated: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "my policy.toml"
+    file.write_text('name = "mine"\nsummary = "x"\npromises = []\n[[pass]]\nrules = "exact"\n')
+    policy = load_policy(str(file))
+    examined = LaunchesExamined(
+        source=source, capture="gone", capture_sha256="8" * 64, policy="mine", policy_sha256="9" * 64, rows=()
+    )
+    command = shlex.join(["foldproof", "check", "gone", "--policy", str(file)])
+    events = (started("check", command), policy_seen(policy), examined)
+    scene = of_evidence([Stored(f"r-{n}", Record(1, "r", n, event)) for n, event in enumerate(events)])
+    assert scene.config.capture == (CaptureTable("gone", stated),)
+    assert scene.at_hand.named["mine"] == str(file)
+    assert scene.at_hand.policies["mine"] == policy_digest(policy)
+
+
+def test_a_recorded_command_names_the_folder_where_the_verb_does_not_take_it_by_itself() -> None:
+    assert into(Path("foldproof-report")) == []
+    assert into(Path("./out")) == ["--out", "out"]
+    assert into(Path("foldproof-report"), "foldproof-receipts") == ["--out", "foldproof-report"]
+    words = replay_again(Path("zoo"), Path("t.json"), 8, 1, Path("out"), ablated=True)
+    assert words == "foldproof replay zoo --ablate --trace t.json --sets 8 --seed 1 --out out"
+    plain = replay_again(None, None, 8, 1, Path("foldproof-receipts"), ablated=False)
+    assert plain == "foldproof replay --sets 8 --seed 1"
+
+
 @pytest.mark.slow
 def test_what_a_file_states_is_owed_until_there_is_evidence(user: Path) -> None:
     assert foldproof("init", cwd=user).returncode == 0
@@ -154,7 +227,7 @@ def test_a_policy_file_that_changes_makes_its_proofs_stale(tmp_path: Path) -> No
     policy.write_text(policy.read_text().replace('rules = "exact"', 'rules = "general"'))
     done = foldproof("report", "out", cwd=tmp_path)
     assert "stale: the policy mine has changed" in done.stdout
-    assert "foldproof prove --policy mine.toml --theorem T02 --out foldproof-report" in done.stdout
+    assert "foldproof prove --policy mine.toml --theorem T02 --out out" in done.stdout
 
 
 @pytest.mark.slow

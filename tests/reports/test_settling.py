@@ -107,15 +107,45 @@ def test_without_evidence_everything_is_owed_with_the_command_that_settles_it() 
     assert [one.settle for one in made.rows] == [
         "foldproof prove --policy three-pass --theorem T01 --out foldproof-report",
         "foldproof prove --policy three-pass --theorem T09 --old two-pass --out foldproof-report",
-        "foldproof check --policy three-pass",
+        "foldproof check _rms_norm --policy three-pass",
         "foldproof fuzz --selector ./my-selector --against three-pass --seconds 60 --seed 0 --out foldproof-report",
         "foldproof check _rms_norm --policy three-pass",
         *["foldproof bits _rms_norm --out foldproof-report"] * 2,
         *["foldproof replay _rms_norm --out foldproof-report"] * 2,
-        "foldproof replay --scenarios on the device",
+        (
+            "python3 -m foldproof.gpu.replay.device --out receipts, on the device; then "
+            "foldproof check _rms_norm --policy three-pass --receipts receipts"
+        ),
     ]
     assert made.exit_code == 3
     assert len({one.key for one in made.rows}) == len(made.rows)
+
+
+def test_what_is_owed_is_settled_in_the_folder_of_the_records() -> None:
+    config = replace_in(CONFIG, scenarios=ScenariosTable(("H200",)))
+    made = report(config, run(), here=replace(HERE, folder="my reports"), promises=("T01", "T09:two-pass"))
+    check = "foldproof check _rms_norm --policy three-pass --out 'my reports'"
+    assert [one.settle for one in made.rows] == [
+        "foldproof prove --policy three-pass --theorem T01 --out 'my reports'",
+        "foldproof prove --policy three-pass --theorem T09 --old two-pass --out 'my reports'",
+        check,
+        "foldproof fuzz --selector ./my-selector --against three-pass --seconds 60 --seed 0 --out 'my reports'",
+        check,
+        *["foldproof bits _rms_norm --out 'my reports'"] * 2,
+        *["foldproof replay _rms_norm --out 'my reports'"] * 2,
+        f"python3 -m foldproof.gpu.replay.device --out receipts, on the device; then {check} --receipts receipts",
+    ]
+
+
+def test_the_campaign_of_the_reference_is_settled_with_the_capture_that_is_owed_for() -> None:
+    for tables, words in (
+        ((), ""),
+        ((CaptureTable("the bundled capture"),), ""),
+        ((CaptureTable("zoo", "all.json"), CaptureTable("other")), " zoo"),
+    ):
+        made = report(Config(policy=P, capture=tables), run(campaign(cases=0)))
+        launches = " --launches all.json" if words else ""
+        assert row(made, "campaign").settle == f"foldproof check{words} --policy three-pass{launches}"
 
 
 def replace_in(config: Config, **tables: Any) -> Config:
