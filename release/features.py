@@ -30,6 +30,11 @@ class Picks:
     ambiguous: Bool
 
 
+AMBIGUOUS = "ambiguous"
+OPEN = ("free-constants", "options-open", "twins")
+"""The facts that a refusal of the policy language looks at."""
+
+
 @dataclass(frozen=True, slots=True)
 class Feature:
     """A fact about a case and two answers. `id` is stable; `says` is its sentence."""
@@ -54,7 +59,7 @@ def endings(scope: Scope, side: Picks) -> dict[str, Bool]:
         "general": picked(lambda i: z3.And(loosest(i), z3.Not(exact(i)), z3.Not(scope.falls_back(i)))),
         "fallback": picked(lambda i: z3.And(loosest(i), z3.Not(exact(i)), scope.falls_back(i))),
         "no rules": picked(lambda i: z3.And(z3.Not(loosest(i)), z3.Not(exact(i)))),
-        "ambiguous": side.ambiguous,
+        AMBIGUOUS: side.ambiguous,
         "missing": side.missing,
     }
 

@@ -23,7 +23,7 @@ from foldproof.model.scope import Scope, Size
 from foldproof.model.selection import answer
 from foldproof.model.terms import Bool
 from foldproof.model.theorems import THEOREMS
-from foldproof.release.features import Feature, Picks, endings, features
+from foldproof.release.features import AMBIGUOUS, OPEN, Feature, Picks, endings, features
 from foldproof.release.solving import Undecided
 
 WIDER = Size(3, 2)
@@ -159,8 +159,11 @@ def _cover(small: _Pair, large: _Pair, was: str, now: str) -> list[int]:
     for pair in (small, large):
         while OTHER not in cover and pair.possible(*_outside(pair, was, now, cover)):
             model = pair.model()
-            holding = (f for f, fact in enumerate(pair.facts) if _true(model, fact))
-            cover.append(next(holding, OTHER))
+            holding = [f for f, fact in enumerate(pair.facts) if _true(model, fact)]
+            # Of an ambiguity it is first asked what a refusal looks at.
+            if AMBIGUOUS in (was, now):
+                holding.sort(key=lambda f: pair.facts[f].id not in OPEN)
+            cover.append(next(iter(holding), OTHER))
     for fact in sorted(cover, reverse=True):
         rest = [other for other in cover if other != fact]
         if OTHER not in cover and not any(pair.possible(*_outside(pair, was, now, rest)) for pair in (small, large)):

@@ -63,6 +63,15 @@ def test_single_guard_differs_where_pointers_are_mixed() -> None:
     assert mixed.changes == (("general", "fallback"),)
     assert (len(mixed.example.capture.kernels), len(mixed.example.launch.args)) == (2, 2)
     assert "NEW's pick reads a foldable 1" in mixed.always
+    assert {name: const.value for v in mixed.example.capture.kernels for name, const in v.consts.items()} == {"R": 1}
+
+
+@pytest.mark.slow
+def test_an_ambiguity_is_put_down_to_what_the_refusal_looks_at() -> None:
+    found = difference("three-pass", "recommended")
+    holds("three-pass", "recommended", found)
+    ambiguous = [region.id for region in found.regions if any("ambiguous" in change for change in region.changes)]
+    assert sorted(ambiguous) == ["free-constants", "options-open", "twins"]
 
 
 def test_a_policy_does_not_differ_from_itself() -> None:
