@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 import msgspec
@@ -16,7 +16,7 @@ from foldproof.impl.errors import FoldproofError
 from foldproof.impl.external.answers import Fault, Selector
 from foldproof.impl.external.cabi import AbiSelector
 from foldproof.impl.external.child import MEMORY_MIB
-from foldproof.impl.external.process import ProcessSelector
+from foldproof.impl.external.process import START_S, ProcessSelector
 from foldproof.impl.external.records import ABSENT, Encoded, Records, encode, encode_family
 from foldproof.impl.external.wire import kernels_text
 from foldproof.impl.launch import Kind
@@ -31,6 +31,9 @@ ASKING = threading.Lock()
 class SelectorSpec(msgspec.Struct, frozen=True):
     """How to start a selector: what `--selector` says, how long it may take for an answer, in seconds, and how much
     data memory it gets, in MiB (0 for any).
+
+    To start and greet it may take 20 seconds, however short the time for an answer: what it imports has to be read
+    first. A longer time for an answer holds for the greeting, too.
     """
 
     text: str
@@ -55,9 +58,10 @@ class SelectorSpec(msgspec.Struct, frozen=True):
 
     def open(self) -> ProcessSelector | AbiSelector:
         """The selector, to be entered; entering it raises `SelectorError` if it does not start."""
+        timeout_s, memory_mib, start_s = self.timeout_s, self.memory_mib, max(START_S, self.timeout_s)
         if self.is_library:
-            return AbiSelector(self.command[0], timeout_s=self.timeout_s, memory_mib=self.memory_mib)
-        return ProcessSelector(self.command, timeout_s=self.timeout_s, memory_mib=self.memory_mib)
+            return AbiSelector(self.command[0], timeout_s=timeout_s, start_s=start_s, memory_mib=memory_mib)
+        return ProcessSelector(self.command, timeout_s=timeout_s, start_s=start_s, memory_mib=memory_mib)
 
 
 class Driver(Protocol):
@@ -75,8 +79,11 @@ class Driver(Protocol):
     def stray(self) -> Sequence[Fault]:
         """Faults that belong to no launch."""
 
-    def answers(self, rounds: Sequence[Round]) -> list[Answers]:
-        """The answers to each round, in order. Never raises for what the selector does."""
+    def answers(self, rounds: Sequence[Round]) -> Iterable[Answers]:
+        """The answers to each round, in order. Never raises for what the selector does.
+
+        Where it asks a round at a time, a round is asked when its answers are taken.
+        """
 
 
 def driver_of(selector: Selector) -> Driver:
@@ -97,8 +104,9 @@ class _AskingDriver:
     def stray(self) -> Sequence[Fault]:
         return self._selector.faults
 
-    def answers(self, rounds: Sequence[Round]) -> list[Answers]:
-        return [of_replies(self._selector.ask(r.capture_id, r.capture, list(r.launches()))) for r in rounds]
+    def answers(self, rounds: Sequence[Round]) -> Iterator[Answers]:
+        for r in rounds:
+            yield of_replies(self._selector.ask(r.capture_id, r.capture, list(r.launches())))
 
 
 class _LibraryDriver:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import atexit
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cache, reduce
 from operator import add
 
@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 from foldproof.impl.external.answers import Fault, Selector
 from foldproof.impl.external.cabi import AbiSelector
+from foldproof.impl.external.decision import FAULTY
 from foldproof.impl.external.process import ProcessSelector
 from foldproof.impl.external.records import Encoded, encode
 from foldproof.impl.external.wire import launch_text
@@ -22,6 +23,7 @@ from foldproof.impl.policy import Policy
 from foldproof.props.crew import in_order
 from foldproof.props.drive import ASKING, SelectorSpec
 from foldproof.props.exhaust import Block, Picks, exhaust
+from foldproof.props.patience import Patience
 from foldproof.props.tally import NO_ANSWER, Tally
 from foldproof.props.universe import Universe
 from foldproof.props.verdict_arrays import of_replies
@@ -38,18 +40,22 @@ class LibrarySelector:
 
     def __init__(self, selector: AbiSelector) -> None:
         self._selector = selector
+        self._patience = Patience()
         self.faults: list[Fault] = []
 
     def decide_many(self, block: Block) -> Picks:
         """See `exhaust.BatchSelector`."""
         count = block.universe.launch_count
+        if self._patience.is_spent:
+            return np.full((len(block), count), NO_ANSWER, np.int32)
         numbers = range(block.start, block.stop)
         texts = [block.universe.capture_json(number)[len(_HEAD) : -len(_TAIL)] for number in numbers]
         jobs = np.zeros((len(texts), 3), np.int64)
         jobs[:, 0], jobs[:, 2] = np.arange(len(texts)), count
         variants = [block.universe.variants] * len(texts)
         decided = self._selector.decide(texts, variants, _encoded(block.universe), jobs)
-        _keep(self.faults, decided.faults.values())
+        answered = bool((decided.picks > FAULTY).any())
+        _keep(self.faults, self._patience, decided.faults.values(), answered=answered)
         return _picks(decided.picks, (len(texts), count))
 
 
@@ -58,16 +64,19 @@ class AskedSelector:
 
     def __init__(self, selector: ProcessSelector) -> None:
         self._selector = selector
+        self._patience = Patience()
         self.faults: list[Fault] = []
 
     def decide_many(self, block: Block) -> Picks:
         """See `exhaust.BatchSelector`."""
         universe, texts = block.universe, _texts(block.universe)
-        picks = np.empty((len(block), len(texts)), np.int32)
+        picks = np.full((len(block), len(texts)), NO_ANSWER, np.int32)
         for row, number in enumerate(range(block.start, block.stop)):
+            if self._patience.is_spent:
+                break
             kernels = universe.capture_json(number)[len(_HEAD) : -len(_TAIL)]
             answers = of_replies(self._selector.ask_texts(("exhaust", number), kernels, universe.variants, texts))
-            _keep(self.faults, answers.faults.values())
+            _keep(self.faults, self._patience, answers.faults.values(), answered=answers.has_any)
             picks[row] = answers.picks
         return _picks(picks, picks.shape)
 
@@ -87,8 +96,12 @@ def _picks(picks: Picks, shape: tuple[int, int]) -> Picks:
     return np.maximum(picks, np.int32(NO_ANSWER)).reshape(shape)
 
 
-def _keep(known: list[Fault], faults: Iterable[Fault]) -> None:
+def _keep(known: list[Fault], patience: Patience, faults: Collection[Fault], *, answered: bool) -> None:
+    """Keep the first faults, and what they cost of the patience; that it is spent comes before all of them."""
     known.extend(itertools.islice(faults, max(0, KEPT_FAULTS - len(known))))
+    patience.note(faults, answered=answered)
+    if patience.is_spent:
+        known[:] = [patience.given_up(), *known][:KEPT_FAULTS]
 
 
 class Shard(msgspec.Struct, frozen=True):

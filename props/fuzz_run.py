@@ -17,6 +17,7 @@ from foldproof.impl.policy import Policy
 from foldproof.props.coverage import Cell
 from foldproof.props.crew import in_order
 from foldproof.props.drive import ASKING, Driver, SelectorSpec, driver_of
+from foldproof.props.patience import Patience
 from foldproof.props.pin import Bench, Finding, Met, pin
 from foldproof.props.rounds import Source, own_case
 from foldproof.props.selector_campaign import Part, run_rounds
@@ -29,7 +30,7 @@ class Plan(msgspec.Struct, frozen=True):
     """What a campaign is: everything that its result depends on, and who does it.
 
     `rounds` None: as many as the `seconds` allow; `seconds` None: no limit. `exitfirst` ends it after the first shard
-    with a finding.
+    with a finding. A selector that hangs ends it, too: when the time is up, or when patience with it is spent.
     """
 
     spec: SelectorSpec
@@ -105,13 +106,14 @@ def _rounds(plan: Plan, driver: Driver, source: Source, began: float, tick: Tick
     part, stop, met = Part(), plan.first, dict[str, float]()
     shards = itertools.takewhile(lambda _: _has_time(plan, began), _shards(plan, source))
     inline = plan.workers == 1 and not plan.scheduler
-    task = partial(_inline, driver, source) if inline else in_worker
+    until = None if plan.seconds is None else began + plan.seconds
+    task = partial(_inline, driver, source, Patience(), until) if inline else in_worker
     for shard, found in in_order(task, shards, workers=plan.workers, scheduler=plan.scheduler):
-        part, stop = part + found, shard.stop
+        part, stop = part + found, shard.start + found.rounds
         for kind in found.kinds:
             met.setdefault(kind, monotonic() - began)
         tick(monotonic() - began, part)
-        if plan.exitfirst and not part.is_clean:
+        if stop < shard.stop or (plan.exitfirst and not part.is_clean):
             break
     return part, stop, met
 
@@ -129,21 +131,23 @@ def _shards(plan: Plan, source: Source) -> Iterator[Shard]:
         yield Shard(plan.spec, plan.policy, plan.seed, source.kinds, plan.capture, start, stop)
 
 
-def _inline(driver: Driver, source: Source, shard: Shard) -> Part:
-    return run_rounds(driver, source, shard.policy, shard.seed, range(shard.start, shard.stop))
+def _inline(driver: Driver, source: Source, patience: Patience, until: float | None, shard: Shard) -> Part:
+    numbers = range(shard.start, shard.stop)
+    return run_rounds(driver, source, shard.policy, shard.seed, numbers, patience, until)
 
 
 def in_worker(shard: Shard) -> Part:
     """One shard, in a process that keeps the selector for the next one."""
     with ASKING:
-        return _inline(_kept(shard.spec), _source(shard.kinds, _Same(shard.capture)), shard)
+        driver, patience = _kept(shard.spec)
+        return _inline(driver, _source(shard.kinds, _Same(shard.capture)), patience, None, shard)
 
 
 @cache
-def _kept(spec: SelectorSpec) -> Driver:
+def _kept(spec: SelectorSpec) -> tuple[Driver, Patience]:
     selector = spec.open().__enter__()
     atexit.register(selector.close)
-    return driver_of(selector)
+    return driver_of(selector), Patience()
 
 
 class _Same:

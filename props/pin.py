@@ -8,17 +8,21 @@ from time import monotonic
 
 import msgspec
 from foldproof.impl.cases import Case, case_to, replay
-from foldproof.impl.external.answers import Fault, Selector
+from foldproof.impl.external.answers import Fault, Selector, Unasked
 from foldproof.impl.launch import Launch
 from foldproof.impl.policy import Policy
 from foldproof.impl.select import Selection
+from foldproof.props.patience import HUNG, Patience
 from foldproof.props.rounds import Source, own_case
 from foldproof.props.selector_campaign import Raw
 from foldproof.props.shrink import shrink
 from foldproof.props.verdict_arrays import Answers, of_outcomes, of_replies
 
 SHRINK_S = 20.0
-"""Seconds that shrinking one finding may take: a selector that hangs takes its whole timeout for each trial."""
+"""Seconds that shrinking one finding may take."""
+HUNG_S = 3.0
+MOST_HUNG = 3
+"""Trials that hang, each for the whole timeout, after which nothing is shrunk further once `HUNG_S` are gone."""
 MOST_TRIALS = 5000
 
 
@@ -72,6 +76,10 @@ class Bench:
         given = of_replies(self.selector.ask(("case", next(self._keys)), case.capture, launches)[-1:])
         return seen(given, of_outcomes([replay(case, self.policy)], self.policy))
 
+    def expected(self, case: Case) -> Seen:
+        """The reference's answer to a case that the selector is not asked for."""
+        return seen(of_replies([Unasked("too-many-faults")]), of_outcomes([replay(case, self.policy)], self.policy))
+
 
 def seen(given: Answers, wanted: Answers) -> Seen:
     """Answers to one launch in words."""
@@ -90,10 +98,18 @@ class Met(msgspec.Struct, frozen=True):
 
 def pin(bench: Bench, raw: Raw, met: Met) -> Finding:
     """The finding that a difference comes to: the same kind of difference on the smallest case that shows it."""
-    start, deadline = bench.trials, monotonic() + SHRINK_S
+    start, began, hung = bench.trials, monotonic(), 0
+    shown: Seen | None = None
 
     def still(case: Case) -> bool:
-        return monotonic() < deadline and bench.ask(case).kind == raw.kind
+        nonlocal hung, shown
+        gone = monotonic() - began
+        if gone >= SHRINK_S or (hung >= MOST_HUNG and gone >= HUNG_S):
+            return False
+        said = bench.ask(case)
+        hung += said.fault is not None and said.fault.kind in HUNG
+        shown = said if said.kind == raw.kind else shown
+        return said.kind == raw.kind
 
     found = next((case for case in _ways(raw, met.source, met.seed) if still(case)), None)
     if found is None:
@@ -101,7 +117,8 @@ def pin(bench: Bench, raw: Raw, met: Met) -> Finding:
         stderr = raw.fault.stderr if raw.fault else ""
         return Finding(raw.kind, raw.case, *texts, False, bench.trials - start, stderr, met.seconds)
     small = shrink(_fewer_before(found, still), still, MOST_TRIALS)
-    said = bench.ask(small)
+    # The last trial that showed the kind was this case; where it hung, it is not waited for once more.
+    said = shown if shown is not None and hung else bench.ask(small)
     if said.kind != raw.kind:
         # A fault that does not come every time: the words of the first time stand.
         said = Seen(raw.kind, raw.expected, raw.got, raw.fault)
@@ -137,9 +154,14 @@ def _fewer_before(case: Case, still: Callable[[Case], bool]) -> Case:
 
 
 def recheck(selector: Selector, policy: Policy, cases: Iterable[tuple[str, Case]]) -> list[tuple[str, Seen]]:
-    """Both answers to each named case."""
-    bench = Bench(selector, policy)
-    return [(name, bench.ask(case)) for name, case in cases]
+    """Both answers to each named case; those that are left when patience with the selector is spent are not asked."""
+    bench, patience, checked = Bench(selector, policy), Patience(), list[tuple[str, Seen]]()
+    for name, case in cases:
+        said = bench.expected(case) if patience.is_spent else bench.ask(case)
+        if not patience.is_spent:
+            patience.note([said.fault] if said.fault else (), answered=said.fault is None)
+        checked.append((name, said))
+    return checked
 
 
 def case_file(finding: Finding, policy: Policy, selector: str) -> bytes:

@@ -7,8 +7,9 @@ capture alone; parts of ranges that do not overlap add up, whoever ran them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from time import monotonic
 
 import msgspec
 import numpy as np
@@ -18,6 +19,7 @@ from foldproof.impl.external.decision import UNASKED
 from foldproof.impl.policy import Policy
 from foldproof.props.coverage import AMBIGUOUS, MISSING, NO_RULES, Cell, Coverage, visited
 from foldproof.props.drive import Driver
+from foldproof.props.patience import Patience
 from foldproof.props.rounds import Round, Source
 from foldproof.props.verdict_arrays import PASS_WORDS, Answers, reference
 
@@ -88,14 +90,39 @@ class Part:
         return not self.kinds and not self.stray
 
 
-def run_rounds(driver: Driver, source: Source, policy: Policy, seed: int, numbers: Sequence[int]) -> Part:
-    """The rounds of these numbers. Never raises for what the selector does."""
+def run_rounds(  # noqa: PLR0913, PLR0917 - a range, and when to leave the rest of it
+    driver: Driver,
+    source: Source,
+    policy: Policy,
+    seed: int,
+    numbers: Sequence[int],
+    patience: Patience | None = None,
+    until: float | None = None,
+) -> Part:
+    """The rounds of these numbers. Never raises for what the selector does.
+
+    The last of them are left out where `patience` with the selector is spent, and where it hung on a launch and the
+    time `until` of the monotonic clock is past; `Part.rounds` says how many were run.
+    """
     part, already = Part(), len(driver.stray)
-    for start in range(0, len(numbers), BATCH):
-        rounds = [source.round(seed, number) for number in numbers[start : start + BATCH]]
-        for of, given in zip(rounds, driver.answers(rounds), strict=True):
-            part += compared(of, given, reference(of, policy), seed)
+    patience = patience or Patience()
+    for of, given in _asked(driver, source, seed, numbers, patience):
+        part += compared(of, given, reference(of, policy), seed)
+        patience.note(given.faults.values(), answered=given.has_any)
+        if patience.is_spent:
+            return replace(part, stray=(*driver.stray[already:], patience.given_up()))
+        if patience.hung and until is not None and monotonic() >= until:
+            break
     return replace(part, stray=tuple(driver.stray[already:]))
+
+
+def _asked(
+    driver: Driver, source: Source, seed: int, numbers: Sequence[int], patience: Patience
+) -> Iterator[tuple[Round, Answers]]:
+    """Each round with its answers, none once `patience` is spent."""
+    for start in range(0, 0 if patience.is_spent else len(numbers), BATCH):
+        rounds = [source.round(seed, number) for number in numbers[start : start + BATCH]]
+        yield from zip(rounds, driver.answers(rounds), strict=True)
 
 
 def compared(of: Round, given: Answers, wanted: Answers, seed: int) -> Part:

@@ -38,6 +38,11 @@ class Answers:
     logs: NDArray[np.int8]
     faults: Mapping[int, Fault] = field(default_factory=dict)
 
+    @property
+    def has_any(self) -> bool:
+        """Whether at least one launch has an answer, right or wrong."""
+        return bool(((self.picks != FAULTY) & (self.picks != UNASKED)).any())
+
     def differs_from(self, wanted: Answers) -> NDArray[np.bool_]:
         """Where these answers are not the wanted ones; faults are answers too, what was not asked is none."""
         selected = wanted.picks >= 0

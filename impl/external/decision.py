@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import msgspec
 import numpy as np
 from foldproof.impl.external.answers import Fault, FaultKind
+from foldproof.impl.external.blame import MOST_WAITS, WAITED
 from foldproof.impl.external.channel import CALL, Halt, Results
 from foldproof.impl.external.records import UNWRITTEN, Encoded, Records, launch_at
 from foldproof.impl.external.wire import launch_text
@@ -47,9 +48,12 @@ class Decision:
         self.faults: dict[int, Fault] = {}
 
     def decide(self, run: Run, jobs: Records, max_faults: int) -> None:
-        """Do the jobs; after each fault go on behind the launch that caused it, until there are `max_faults`."""
-        pending = jobs
-        while len(pending) and len(self.faults) < max_faults:
+        """Do the jobs; after each fault go on behind the launch that caused it, until there are `max_faults`.
+
+        Two that each took all the time allowed end it, too.
+        """
+        pending, waits = jobs, 0
+        while len(pending) and len(self.faults) < max_faults and waits < MOST_WAITS:
             results, halt, loaded = run(pending, False)
             self._keep(results)
             if halt is None:
@@ -57,6 +61,7 @@ class Decision:
             if halt.kind == FaultKind.NO_GREETING:
                 self._blame(halt, pending[0], 0)
                 return
+            waits += halt.kind in WAITED
             if not halt.loading:
                 halt, loaded, pending = self._isolate(run, halt, pending)
             if halt.loading:

@@ -14,6 +14,7 @@ import msgspec
 from foldproof.impl.capture import Capture
 from foldproof.impl.errors import one_line
 from foldproof.impl.external.answers import Answer, Fault, FaultKind, SelectorError, Unasked, knows
+from foldproof.impl.external.blame import MOST_WAITS, WAITED, culprit
 from foldproof.impl.external.child import MEMORY_MIB, Child
 from foldproof.impl.external.ending import GRACE_S, end_politely
 from foldproof.impl.external.talk import Question, Stop, Talk, WiresOf, greeting
@@ -23,7 +24,6 @@ from foldproof.impl.launch import Kind, Launch
 TIMEOUT_S = 5.0
 START_S = 20.0
 MAX_FAULTS = 4
-SETTLE_S = 0.25
 RECYCLE_BYTES = 64 << 20
 MOST_KEPT = 100
 
@@ -42,9 +42,9 @@ class ProcessSelector:
     """A selector as a command; see `answers.Selector` for what it offers.
 
     `timeout_s` is how long it may keep all launches under way without one more answer, `start_s` how long it may
-    take to greet. After `max_faults` faults within one `ask` the rest of the launches are not asked. A process that
-    was given `recycle_bytes` of captures is replaced, so that a selector that keeps them all stays small. It gets
-    `memory_mib` MiB of data memory, 0 for any.
+    take to greet. After `max_faults` faults within one `ask`, or two that each took all the time allowed, the rest of
+    the launches are not asked. A process that was given `recycle_bytes` of captures is replaced, so that a selector
+    that keeps them all stays small. It gets `memory_mib` MiB of data memory, 0 for any.
     """
 
     def __init__(  # noqa: PLR0913 (one limit a keyword)
@@ -174,24 +174,29 @@ class ProcessSelector:
 
     def _ask(self, batch: Batch, answers: list[Answer | None]) -> list[Answer]:
         todo = [i for i, answer in enumerate(answers) if answer is None]
-        faults = 0
+        faults = waits = 0
 
         def fault_of(stop: Stop, place: int, *, reproduced: bool = True) -> Fault:
             return Fault(stop.kind, stop.detail, batch.text_of(place), stop.stderr, reproduced)
 
         def exchange(places: list[int], settle_s: float = 0.0) -> Stop | None:
+            before = self._talk
             stop = self._prepared(batch)
             if stop is None:
                 assert self._talk is not None
                 number = self._numbers[batch.capture_id]
                 question = Question(number, batch.variants, places, answers, batch.wires_of, fault_of)
                 stop = self._talk.exchange(question, settle_s)
+                if stop is not None and stop.kind in WAITED and self._talk is not before and len(places) == 1:
+                    # A fresh process was asked for this alone: to ask again would wait as long for the same.
+                    stop = msgspec.structs.replace(stop, place=places[0])
             if stop is not None:
                 self._kill()
             return stop
 
-        while todo and faults < self.max_faults and (stop := exchange(todo)) is not None:
+        while todo and faults < self.max_faults and waits < MOST_WAITS and (stop := exchange(todo)) is not None:
             faults += 1
+            waits += stop.kind in WAITED
             if stop.stray:
                 self._note(Fault(stop.kind, stop.detail, stderr=stop.stderr))
             else:
@@ -224,27 +229,3 @@ class ProcessSelector:
             self._given += len(message)
             self._talk.queue(message)
         return None
-
-
-def culprit(
-    stop: Stop, todo: list[int], answers: list[Answer | None], exchange: Callable[[list[int], float], Stop | None]
-) -> tuple[int, Stop, bool]:
-    """The launch to blame, for what, and whether it broke a fresh process when asked alone.
-
-    If none does it is the first that was without an answer, or the last of all where none was.
-    """
-    if stop.place is not None:
-        return stop.place, stop, True
-    if stop.kind == FaultKind.NO_GREETING:
-        return todo[0], stop, True
-    suspects = [place for place in todo[: stop.sent] if answers[place] is None]
-    first = suspects[0] if suspects else todo[stop.sent - 1]
-    if stop.last is not None:
-        # It may as well have been the launch that was answered last, after its answer.
-        suspects.insert(0, stop.last)
-        answers[stop.last] = None
-    for place in suspects:
-        again = exchange([place], SETTLE_S if place == stop.last else 0.0)
-        if again is not None:
-            return place, again, True
-    return first, stop, False

@@ -126,6 +126,15 @@ def test_a_selector_that_always_breaks_is_given_up_after_max_faults() -> None:
     assert set(answers[3:]) == {Unasked("too-many-faults")}
 
 
+def test_one_that_hangs_is_asked_for_two_launches_of_a_batch() -> None:
+    launches = [launch(1), *[launch(666)] * 5]
+    with selector("hang", timeout_s=0.3) as under_test:
+        first, *answers = under_test.ask("c", CAPTURE, launches)
+    assert isinstance(first, Reply)
+    assert [isinstance(a, Fault) and a.kind == FaultKind.TIMEOUT and a.reproduced for a in answers[:2]] == [True] * 2
+    assert set(answers[2:]) == {Unasked("too-many-faults")}
+
+
 def test_a_capture_that_kills_the_selector_is_bounded_too() -> None:
     with selector("dies-of-capture", max_faults=2) as under_test:
         answers = under_test.ask("c", CAPTURE, [launch(value) for value in range(50)])
