@@ -72,6 +72,8 @@ def test_an_earlier_wish_beats_a_later_one() -> None:
     assert taken(first.kind, z3.Implies(first.kind == 0, first.value == 5)) == 0
     unmet = [first.value != number for number in (64, 2, 1)]
     assert taken(first.value, *unmet, z3.Implies(first.value == 0, later.value != 64)) == 0
+    rank = SCOPE.candidates[0].rank
+    assert taken(rank, z3.Implies(rank == 0, first.value != 64)) == 0
     option, source = SCOPE.launch.options[2], SCOPE.launch.source
     assert taken(option.value, z3.Implies(option.value == 0, source.value != 0)) == 0
 
