@@ -41,7 +41,11 @@ def opened(path: Path, error: ErrorType = FoldproofError, *, pipe: bool = False)
             packed = stream.read(len(PACKED)) == PACKED
             stream.seek(0)
             yield cast("IO[bytes]", gzip.GzipFile(fileobj=stream)) if packed else stream
-    except (OSError, EOFError, zlib.error, ValueError) as problem:
+    except EOFError:
+        raise error("breaks off inside its gzip data", where=str(path), fix="copy it again, whole") from None
+    except (gzip.BadGzipFile, zlib.error) as problem:
+        raise error(f"is damaged gzip: {problem}", where=str(path), fix="copy or pack it again") from None
+    except (OSError, ValueError) as problem:
         why = f"cannot be read: {getattr(problem, 'strerror', None) or problem}"
         raise error(why, where=str(path), fix="check the path") from None
 

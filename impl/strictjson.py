@@ -8,6 +8,8 @@ more, than any capture is refused as well: a reader answers within seconds and a
 from __future__ import annotations
 
 import json
+import re
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -56,18 +58,42 @@ def parse(data: bytes | str, where: str, error: ErrorType = FoldproofError) -> A
     except UnicodeDecodeError as problem:
         raise error(f"is not UTF-8 at byte {problem.start}", where=where, fix="save it as UTF-8") from None
     except json.JSONDecodeError as problem:
-        place = f"{where}: line {problem.lineno} column {problem.colno}"
-        raise error(f"is not JSON: {problem.msg}", where=place, fix="the file may be cut short") from None
+        why, fix = _not_json(problem)
+        raise error(f"is not JSON: {why}", where=_place(where, problem), fix=fix) from None
     except RecursionError:
         value = None
         deep = True
-    except ValueError as problem:
+    except _ConstantError as problem:
         raise error(f"is not JSON: {problem}", where=where, fix="write numbers as plain integers") from None
+    except ValueError:
+        # Python's own words for a number that it does not take name a setting of Python.
+        most = sys.get_int_max_str_digits()
+        found = re.search(rf"[0-9]{{{most + 1}}}", text)
+        place = _place(where, json.JSONDecodeError("", text, found.start() if found else 0))
+        why = f"is not JSON: a number of more than {most} digits"
+        raise error(why, where=place, fix="write numbers that fit 64 bits") from None
     else:
         deep = _is_deep(value)
     if deep:
         raise error("is nested too deeply", where=where, fix="no capture or launch nests this deep")
     return value
+
+
+class _ConstantError(ValueError):
+    """A word such as NaN, which Python's parser takes for a number."""
+
+
+def _place(where: str, problem: json.JSONDecodeError) -> str:
+    return f"{where}: line {problem.lineno} column {problem.colno}"
+
+
+def _not_json(problem: json.JSONDecodeError) -> tuple[str, str]:
+    """What is wrong with a text, and what to do: it goes on after its value, it breaks off, or neither."""
+    if problem.msg == "Extra data":
+        return "something follows the value", "remove what follows, or write one value a line"
+    if problem.pos >= len(problem.doc.rstrip()) or problem.msg.startswith("Unterminated string"):
+        return problem.msg, "the file may be cut short"
+    return problem.msg, "correct it there"
 
 
 def _values(data: str) -> int:
@@ -101,7 +127,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON number")
+    raise _ConstantError(f"{name} is no JSON number")
 
 
 def reject_repeats(value: Any, error: ErrorType, path: str = "$") -> None:

@@ -91,7 +91,12 @@ def test_a_file_over_the_limit_is_refused_and_one_at_the_limit_is_read(tmp_path:
         ('{"a": 1,\n "b": }', "is not JSON: Expecting value", "f: line 2 column 7"),
         ("NaN", "is not JSON: NaN is no JSON number", "f"),
         ("-Infinity", "is not JSON: -Infinity is no JSON number", "f"),
-        ("9" * 5000, "is not JSON: Exceeds the limit", "f"),
+        (
+            '{"a": "7",\n "b": ' + "9" * 5000 + "}",
+            "is not JSON: a number of more than 4300 digits",
+            "f: line 2 column 7",
+        ),
+        ('{"a": 1}\n]', "is not JSON: something follows the value", "f: line 2 column 1"),
         (b"\xff", "is not UTF-8 at byte 0", "f"),
         (b"[1, \xff]", "is not UTF-8 at byte 4", "f"),
         ("[" * 200_000, "is nested too deeply", "f"),
@@ -102,6 +107,24 @@ def test_what_is_not_json_is_told_with_its_place(text: str | bytes, why: str, wh
         parse(text, "f", InvalidCapture)
     assert problem.value.why.startswith(why)
     assert problem.value.where == where
+
+
+@pytest.mark.parametrize(
+    ("text", "fix"),
+    [
+        ('{"a": [1,', "the file may be cut short"),
+        ('{"a": "half', "the file may be cut short"),
+        ('{"a": b}', "correct it there"),
+        ('{"a": 1} {', "remove what follows, or write one value a line"),
+        ("[" + "9" * 5000 + "]", "write numbers that fit 64 bits"),
+        ("[NaN]", "write numbers as plain integers"),
+    ],
+)
+def test_what_to_do_fits_what_is_wrong(text: str, fix: str) -> None:
+    with pytest.raises(InvalidCapture) as problem:
+        parse(text, "f", InvalidCapture)
+    assert problem.value.fix == fix
+    assert "set_int_max" not in str(problem.value)
 
 
 def test_a_byte_order_mark_is_no_part_of_the_text() -> None:

@@ -45,10 +45,17 @@ def test_what_is_no_file_is_refused_and_a_pipe_read_where_it_may_be(tmp_path: Pa
 
 def test_what_breaks_while_it_is_read_is_an_error_of_the_file(tmp_path: Path) -> None:
     file = tmp_path / "f.gz"
-    file.write_bytes(gzip.compress(b"x" * 1000)[:-10])
-    with pytest.raises(InvalidLaunch, match="cannot be read") as problem, opened(file, InvalidLaunch) as stream:
-        stream.read()
-    assert problem.value.where == str(file)
+    packed = gzip.compress(b"x" * 1000)
+    for content, why, fix in (
+        (packed[:-10], "breaks off inside its gzip data", "copy it again, whole"),
+        (packed[:-6] + b"\0\1" + packed[-4:], "is damaged gzip: CRC check failed", "copy or pack it again"),
+        (packed[:10] + b"\xff" + packed[11:], "is damaged gzip: Error -3", "copy or pack it again"),
+    ):
+        file.write_bytes(content)
+        with pytest.raises(InvalidLaunch) as problem, opened(file, InvalidLaunch) as stream:
+            stream.read()
+        assert problem.value.why.startswith(why)
+        assert (problem.value.where, problem.value.fix) == (str(file), fix)
 
 
 def test_a_digest_is_of_the_bytes_as_they_lie_there(tmp_path: Path) -> None:
