@@ -8,8 +8,9 @@ from typing import Any, Literal
 
 import click
 import msgspec
+from foldproof.cli.following import after_coverage
 from foldproof.cli.release import say_json, schema_option, show_some
-from foldproof.cli.ui import say, show_table
+from foldproof.cli.ui import say, say_next, show_table
 from foldproof.impl.capture import load_capture
 from foldproof.impl.launch import launch_from
 from foldproof.impl.policy import load_policy
@@ -68,7 +69,11 @@ def coverage(  # noqa: PLR0913, PLR0917 (one parameter an option)
         say_json(result)
     else:
         _show(result)
-    return int(not result.complete and (strict or not all(one.complete for one in shown)))
+    failed = not result.complete and (strict or not all(one.complete for one in shown))
+    if failed and form == "text":
+        files = (str(file) if file else None for file in (launches, reachable, needs_out))
+        say_next(after_coverage(str(capture), policy, result, *files))
+    return int(failed)
 
 
 def write_needs(path: Path, value: dict[str, Any]) -> None:

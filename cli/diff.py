@@ -9,9 +9,10 @@ from typing import Literal
 import click
 from foldproof.cli.coverage import launch_text
 from foldproof.cli.diff_bytes import diff_judge
+from foldproof.cli.following import after_diff
 from foldproof.cli.numbers import Finite
 from foldproof.cli.release import say_json, schema_option, show_some
-from foldproof.cli.ui import say, show_table, steps
+from foldproof.cli.ui import say, say_next, show_table, steps
 from foldproof.impl.capture import load_capture
 from foldproof.impl.cases import case_from
 from foldproof.impl.explain import case_table
@@ -98,6 +99,8 @@ def diff(  # noqa: PLR0913, PLR0917 (one parameter an option)
         say_json(result)
     else:
         _show(result)
+        if result.different:
+            say_next(after_diff(result, old, new, policy))
     return EXIT_DIFFERENT if result.different else 0
 
 
@@ -113,7 +116,7 @@ def _captures(  # noqa: PLR0913, PLR0917 (the whole of what is asked)
 
 
 def _show(result: DiffResult) -> None:
-    for proof in result.proofs:
+    for proof in dict.fromkeys(result.proofs):
         if proof.verdict == "proved" and proof.old == result.old:
             say(f"{proof.theorem} proved ({proof.scope}): equal on everything {proof.old} served: {proof.sentence}")
         elif proof.old == result.old:

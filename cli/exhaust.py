@@ -220,10 +220,11 @@ def _show(record: ExhaustRecord, done: Exhausted, chosen: dict[str, Any]) -> Non
         show_table(("the selector answers", "cases"), [(word, f"{count:,}") for word, count in record.kinds.items()])
     for fault in record.faults:
         say(f"fault: {fault}", style="red")
-    for file, found in zip(record.files, done.tally.findings, strict=True):
+    words = ["foldproof", "fuzz", "--selector", chosen["selector"], "--against", chosen["against"]]
+    replays = [shlex.join([*words, "--replay", str(chosen["out"] / file)]) for file in record.files]
+    for replay, found in zip(replays, done.tally.findings, strict=True):
         say(f"\n{found}", style="red")
-        words = ["foldproof", "fuzz", "--selector", chosen["selector"], "--against", chosen["against"]]
-        say(f"  {shlex.join([*words, '--replay', str(chosen['out'] / file)])}")
+        say(f"  {replay}")
     said = f"{record.decisions:,} decisions"
     said += f", {record.resumed:,} of them of a stopped run; the rest" * bool(record.resumed)
     said += f" in {record.seconds:.1f} s ({record.rate:,.0f}/s, {record.workers} workers)"
@@ -231,3 +232,5 @@ def _show(record: ExhaustRecord, done: Exhausted, chosen: dict[str, Any]) -> Non
     bad = f"{said}: {record.disagreements:,} otherwise than {record.policy} decides"
     say(bad if record.exit_code else good, style="bold red" if record.exit_code else "bold green")
     say(f"report: {chosen['out'] / 'exhaust.json'}")
+    if record.exit_code:
+        say(f"next: {next(iter(replays), record.command)}")

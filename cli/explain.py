@@ -10,8 +10,9 @@ from typing import Any, Literal
 import click
 import msgspec
 from foldproof import __version__
+from foldproof.cli.following import after_miss, after_why_not
 from foldproof.cli.release import say_json, schema_option
-from foldproof.cli.ui import console, say, show_table
+from foldproof.cli.ui import console, say, say_next, show_table
 from foldproof.impl.capture import Capture, load_capture
 from foldproof.impl.cases import case_from
 from foldproof.impl.errors import InvalidLaunch
@@ -118,7 +119,12 @@ def explain(  # noqa: PLR0913, PLR0917 (one parameter an option)
     else:
         for (of, one), explanation, reason in rows:
             _show(of, one, explanation, tree, reason)
-    return int(any(isinstance(explanation.outcome, Refused) for explanation in explanations))
+    missed = any(isinstance(explanation.outcome, Refused) for explanation in explanations)
+    if missed and form == "text":
+        decided = list(zip(asked, explanations, strict=True))
+        words = (str(capture), launch)
+        say_next(after_why_not(*words, policy) if mark else after_miss(words, (policy, rules), decided))
+    return int(missed)
 
 
 def _asked(capture: Capture, launch: str) -> list[tuple[Capture, Launch]]:

@@ -12,9 +12,9 @@ from foldproof.cli.campaign_events import emit_fuzz, noted
 from foldproof.cli.digests import capture_seen, policy_seen, selector_seen
 from foldproof.cli.hunt import examine, hunt_mutants, show_functions
 from foldproof.cli.numbers import Finite
-from foldproof.cli.recording import into, started
+from foldproof.cli.recording import into, started, under
 from foldproof.cli.remembering import keeper, remembered
-from foldproof.cli.ui import Steps, console, say, show_table, steps
+from foldproof.cli.ui import Steps, console, say, say_next, show_table, steps
 from foldproof.gpu.replay.receipts import capture_id
 from foldproof.impl.capture import load_capture
 from foldproof.impl.external.answers import Selector, SelectorError
@@ -88,18 +88,21 @@ def fuzz(**chosen: Any) -> int:
     try:
         with spec.open() as selector:
             if chosen["replay"] is not None:
-                return _replay(selector, policy, chosen["replay"])
+                return _replay(selector, policy, chosen["against"], chosen["replay"])
             return _campaign(spec, selector, policy, chosen)
     except (SelectorError, NotRun) as problem:
         click.echo(f"foldproof: {problem.code}: {problem}", err=True)
         return EXIT_NOT_RUN
 
 
-def _replay(selector: Selector, policy: Policy, file: Path) -> int:
+def _replay(selector: Selector, policy: Policy, named: str, file: Path) -> int:
     checked = recheck(selector, policy, [(case.name, case) for case in read_cases_strictly(file)])
     rows = [(name, seen.expected, seen.got, seen.kind or "agrees") for name, seen in checked]
     show_table(("case", policy.name, selector.name, "difference"), rows)
-    return EXIT_FOUND if any(seen.kind for _, seen in checked) else 0
+    if not any(seen.kind for _, seen in checked):
+        return 0
+    say_next(["foldproof", "explain", str(file), *under(named)])
+    return EXIT_FOUND
 
 
 def _campaign(spec: SelectorSpec, selector: Selector, policy: Policy, chosen: dict[str, Any]) -> int:
@@ -205,6 +208,8 @@ def _show(record: FuzzRecord, out: Path, patched: bool) -> None:
     console().print()
     say(verdict_line(record), style="bold red" if record.exit_code else "bold green")
     say(f"report: {out / 'fuzz.json'}" + (f", {out / 'example.patch'}" if patched else ""))
+    if record.exit_code:
+        say(f"next: {record.findings[0].command if record.findings else record.command}")
 
 
 def _show_finding(finding: Any) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 from foldproof.cli.digests import policy_digest, policy_seen
 from foldproof.cli.recording import into, started
-from foldproof.cli.ui import say, show_table, steps
+from foldproof.cli.ui import say, say_next, show_table, steps
 from foldproof.impl.capture import Capture
 from foldproof.impl.policy import ZOO, Policy, load_policy
 from foldproof.model.mutants import mutants
@@ -52,6 +52,8 @@ def hunt_mutants(policy: Policy, named: str, seed: int, seconds: float, out: Pat
     missed = [row for row in found.rows if not row.explained]
     say(str(found), style="bold red" if missed else "bold green")
     say(f"report: {out / 'mutants.json'}")
+    if missed:
+        say_next([*words, "--seconds", f"{2 * seconds:g}", *into(out)])
     return int(bool(missed))
 
 

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Literal
 
 import click
+from foldproof.cli.following import after_lint
 from foldproof.cli.release import say_json, schema_option
-from foldproof.cli.ui import say, show_table
+from foldproof.cli.ui import say, say_next, show_table
 from foldproof.impl.policy import load_policy
-from foldproof.release.findings import RULES, Severity, at_or_above
+from foldproof.release.findings import RULES, Finding, Severity, at_or_above
 from foldproof.release.lint import LintResult, sarif
 from foldproof.release.lint import lint as linted
 
@@ -59,14 +60,22 @@ def lint(  # noqa: PLR0913, PLR0917 (one parameter an option)
     """
     result = linted(capture, load_policy(policy), select, ignore)
     if form == "text":
-        _show(result, notes or any(name.startswith("L") for name in select))
+        notes = notes or any(name.startswith("L") for name in select)
+        _show(result, notes)
     else:
         say_json(result if form == "json" else sarif(result))
-    return int(at_or_above(result.findings, fail_on))
+    failed = at_or_above(result.findings, fail_on)
+    if failed and form == "text":
+        say_next(after_lint(str(capture), policy, fail_on, _listed(result, notes), ignore))
+    return int(failed)
+
+
+def _listed(result: LintResult, notes: bool) -> list[Finding]:
+    return [f for f in result.findings if notes or f.severity != Severity.NOTE]
 
 
 def _show(result: LintResult, notes: bool) -> None:
-    shown = [f for f in result.findings if notes or f.severity != Severity.NOTE]
+    shown = _listed(result, notes)
     if shown:
         rows = [(f.rule, f.severity, f.where, f.what) for f in shown]
         show_table(("rule", "severity", "where", "what"), rows)

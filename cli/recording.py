@@ -12,6 +12,7 @@ from foldproof.reports.events import RunStarted
 from foldproof.reports.evidence import FOLDER
 from foldproof.reports.recorder import now
 
+DEFAULT_POLICY = "three-pass"
 TOOL = f"foldproof {__version__}"
 DEPENDENCIES = ("z3-solver", "cvc5", "hypothesis", "numpy", "pandas", "msgspec", "cuda-python")
 
@@ -34,6 +35,11 @@ def started(verb: str, command: str, seed: int | None = None) -> RunStarted:
 def into(folder: Path, default: str = FOLDER) -> list[str]:
     """The words by which a command line names the folder that it writes to, none where the verb takes it by itself."""
     return [] if str(folder) == default else ["--out", str(folder)]
+
+
+def under(policy: str) -> list[str]:
+    """The words by which a command line names the policy, none where the verb takes it by itself."""
+    return [] if policy == DEFAULT_POLICY else ["--policy", policy]
 
 
 def versions() -> dict[str, str]:

@@ -5,8 +5,9 @@ Results go to standard output, progress to standard error.
 
 from __future__ import annotations
 
+import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from time import monotonic
 
@@ -52,6 +53,11 @@ def _cell(value: object) -> Text:
 def say(text: str, style: str = "") -> None:
     """Print one line of plain text, however long: a command that a reader pastes has no line break in it."""
     console().print(Text(text, style=style), soft_wrap=True)
+
+
+def say_next(words: Iterable[str]) -> None:
+    """Print the words of the command to type next, the last line of a verb."""
+    say(f"next: {shlex.join(words)}")
 
 
 class Steps:

@@ -54,10 +54,12 @@ def test_a_difference_is_exit_1_with_a_case_and_a_line_that_shows_it_again(tmp_p
     assert record(tmp_path)["command"].endswith(f"--rounds 48 --out {tmp_path / 'out'}")
     assert shlex.split(finding["command"])[:3] == ["foldproof", "fuzz", "--selector"]
     assert "".join(finding["command"].split()) in "".join(result.output.split())
+    assert result.output.splitlines()[-1] == f"next: {record(tmp_path)['findings'][0]['command']}"
     again = ("fuzz", "--selector", BAD, "--against", "three-pass", "--replay", tmp_path / "out" / finding["file"])
     replayed = foldproof(*again, folder=tmp_path)
     assert replayed.return_value == 1
     assert "another variant" in replayed.output
+    assert replayed.output.splitlines()[-1] == f"next: foldproof explain {shlex.quote(str(again[-1]))}"
     assert foldproof(again[0], again[1], GOOD, *again[3:], folder=tmp_path).return_value == 0
 
 
@@ -133,6 +135,7 @@ def test_a_selector_that_misbehaves_at_its_end_is_a_finding(tmp_path: Path) -> N
     result = foldproof("fuzz", "--selector", f"{sys.executable} {script}", "--rounds", 1, folder=tmp_path)
     assert result.return_value == 1
     assert any("not-ending" in fault for fault in record(tmp_path)["stray_faults"])
+    assert result.output.splitlines()[-1] == f"next: {record(tmp_path)['command']}"
 
 
 def test_exhaust_counts_and_writes_cases_that_replay(tmp_path: Path) -> None:
@@ -148,6 +151,8 @@ def test_exhaust_counts_and_writes_cases_that_replay(tmp_path: Path) -> None:
     assert said["kinds"] == {"another variant": said["disagreements"]}
     replay = ("fuzz", "--selector", BAD, "--replay", tmp_path / "out" / said["files"][0])
     assert foldproof(*replay, folder=tmp_path).return_value == 1
+    line = shlex.join(["foldproof", "fuzz", "--selector", BAD, "--against", "three-pass", *map(str, replay[-2:])])
+    assert bad.output.splitlines()[-1] == f"next: {line}"
 
 
 def test_serve_is_the_reference_behind_the_protocol() -> None:

@@ -45,6 +45,24 @@ def test_a_range_that_is_not_complete_gives_the_first_class_that_misses(folder: 
     done = foldproof("coverage", ".", "--reachable", "engine.toml", cwd=folder)
     assert done.returncode == 1
     assert "first missing: k(P: *bf16 at 0x1008, R: i32 = 2)" in done.stdout
+    written = "foldproof coverage . --reachable engine.toml --needs-out missing.json"
+    assert done.stdout.splitlines()[-1] == f"next: {written}"
+    done = foldproof(*written.split()[1:], cwd=folder)
+    assert done.stdout.splitlines()[-1] == "next: foldproof coverage . missing.json --strict"
+    assert json.loads((folder / "missing.json").read_text())["needs"]
+    strict = foldproof("coverage", ".", "trace.ndjson", "--strict", "--policy", "two-pass", cwd=folder)
+    assert strict.stdout.splitlines()[-1] == (
+        "next: foldproof coverage . trace.ndjson --policy two-pass --strict --needs-out missing.json"
+    )
+
+
+def test_more_variants_do_not_help_where_launches_are_ambiguous(folder: Path) -> None:
+    twice = [variant("A", param("R")), variant("B", param("R"))]
+    (folder / "aot.json").write_text(json.dumps({"kernels": twice}))
+    (folder / "trace.ndjson").write_text(json.dumps({"fn": "k", "args": [i32("R", 7)]}))
+    done = foldproof("coverage", ".", "trace.ndjson", "--strict", "--policy", "recommended", cwd=folder)
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[-1] == "next: foldproof lint . --policy recommended"
 
 
 def test_json_output_meets_its_schema(folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from pathlib import Path
 
@@ -42,9 +43,15 @@ def test_two_captures_with_the_launches_of_a_trace(folder: Path) -> None:
     assert "exact B" in done.stdout
     assert "fallback A" in done.stdout
     assert "served by another variant (by proof)" in done.stdout
+    launch = json.dumps(json.loads((folder / "trace.ndjson").read_text()))
+    last = shlex.split(done.stdout.splitlines()[-1])
+    assert last[:4] == ["next:", "foldproof", "explain", "new-capture"]
+    assert json.loads(last[4])["fn"] == json.loads(launch)["fn"]
+    assert "A" in foldproof(*last[2:], cwd=folder).stdout
     same = foldproof("diff", "old-capture", "old-capture", cwd=folder)
     assert same.returncode == 0
     assert "no difference" in same.stdout
+    assert "next: " not in same.stdout
 
 
 def test_a_selector_and_a_policy(folder: Path) -> None:
@@ -52,6 +59,17 @@ def test_a_selector_and_a_policy(folder: Path) -> None:
     done = foldproof("diff", f"{serve} three-pass", "single-guard", "--seconds", 0.2, cwd=folder)
     assert done.returncode == 1, done.stderr
     assert "mixed pointers" in done.stdout
+    words = ["foldproof", "fuzz", "--selector", f"{serve} three-pass", "--against", "single-guard"]
+    assert done.stdout.splitlines()[-1] == f"next: {shlex.join(words)}"
+
+
+def test_differing_policies_end_with_the_command_that_shows_an_example() -> None:
+    assert foldproof("diff", "two-pass", "three-pass").stdout.splitlines()[-1] == (
+        "next: foldproof diff two-pass three-pass --format json"
+    )
+    assert foldproof("diff", "three-pass", "two-pass").stdout.splitlines()[-1] == (
+        "next: foldproof prove --policy two-pass --theorem T09 --old three-pass --out foldproof-report"
+    )
 
 
 def test_a_selector_that_does_not_start_is_exit_3(folder: Path) -> None:

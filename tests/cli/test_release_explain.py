@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import pty
+import shlex
+import subprocess
 import sys
 from pathlib import Path
 
@@ -86,6 +88,33 @@ def test_an_unknown_candidate_is_one_line_and_exit_2(folder: Path) -> None:
     assert done.stderr.splitlines() == [
         "foldproof: BadInput: --why-not: 0 candidates of k are named 'ZZ' (name one of A1, B2)"
     ]
+
+
+def last(done: subprocess.CompletedProcess[str]) -> str:
+    """The last line of what was said."""
+    assert done.returncode == 1, done.stderr
+    return done.stdout.splitlines()[-1]
+
+
+def test_a_miss_ends_with_the_command_that_tells_more(folder: Path) -> None:
+    missed = LAUNCH | {"args": [ptr("P", 0x1008), i32("R", 7)]}
+    (folder / "missed.json").write_text(json.dumps(missed))
+    asked = last(foldproof("explain", ".", "missed.json", cwd=folder))
+    assert asked == "next: foldproof explain . missed.json --why-not A1"
+    reached = foldproof(*shlex.split(asked)[2:], cwd=folder)
+    assert "a launch reaches it with" in reached.stdout
+    assert last(reached) == "next: foldproof coverage . missed.json"
+    assert "k" in foldproof(*shlex.split(last(reached))[2:], cwd=folder).stdout
+    inline = json.dumps(LAUNCH | {"fn": "unknown"})
+    assert last(foldproof("explain", ".", inline, "--policy", "exact-first", cwd=folder)) == (
+        "next: foldproof coverage . --policy exact-first"
+    )
+    kernels = json.loads((folder / "aot.json").read_text())["kernels"]
+    (folder / "cases.json").write_text(json.dumps([{"capture": {"kernels": kernels[2:]}, "launch": LAUNCH}]))
+    assert last(foldproof("explain", "cases.json", cwd=folder)) == "next: foldproof explain cases.json --tree"
+    served = foldproof("explain", ".", "launch.json", cwd=folder)
+    assert "next: " not in served.stdout
+    json.loads(foldproof("explain", ".", "missed.json", "--format", "json", cwd=folder).stdout)
 
 
 def test_a_case_file_brings_its_own_captures(folder: Path) -> None:

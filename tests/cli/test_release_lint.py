@@ -8,7 +8,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 from foldproof.gpu.bundle import bundled_capture
-from helpers import foldproof, shared, variant
+from helpers import foldproof, param, shared, variant
 
 
 @pytest.fixture
@@ -23,9 +23,31 @@ def test_the_examples_of_the_help_run(faulty: Path) -> None:
     assert done.returncode == 1
     assert "L106" in done.stdout
     assert "no cubins here, so none was checked" in done.stdout
+    assert done.stdout.splitlines()[-1] == "next: foldproof lint --rules"
     log = foldproof("lint", faulty, "--format", "sarif", "--ignore", "L201", "--fail-on", "error")
     assert log.returncode == 0
     assert json.loads(log.stdout)["version"] == "2.1.0"
+
+
+def test_what_fails_ends_with_the_command_that_shows_its_rule(tmp_path: Path) -> None:
+    kernels = [variant("A"), variant("B"), variant("C", param("R"), consts={"R": {"int": 1}})]
+    (tmp_path / "aot.json").write_text(json.dumps({"kernels": kernels}))
+    for words, command in (
+        ((), "foldproof lint . --select L101"),
+        (("--policy", "two-pass"), "foldproof lint . --policy two-pass --select L101"),
+        (("--select", "L101", "--fail-on", "error"), "foldproof lint --rules"),
+    ):
+        done = foldproof("lint", ".", *words, cwd=tmp_path)
+        assert done.returncode == 1
+        assert done.stdout.splitlines()[-1] == f"next: {command}"
+    assert "next: " not in foldproof("lint", ".", "--fail-on", "never", cwd=tmp_path).stdout
+    kernels = [
+        variant("A", param("P", "*bf16", div16=True), param("R")),
+        variant("B", param("P", "*bf16"), consts={"R": {"int": 1}}),
+    ]
+    (tmp_path / "aot.json").write_text(json.dumps({"kernels": kernels}))
+    noted = foldproof("lint", ".", "--fail-on", "note", "--ignore", "L1", cwd=tmp_path)
+    assert noted.stdout.splitlines()[-1] == "next: foldproof lint . --ignore L1 --fail-on note --notes"
 
 
 def test_json_output_meets_its_schema(faulty: Path) -> None:
