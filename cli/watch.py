@@ -128,6 +128,10 @@ def _show(result: WatchResult, captured: bool) -> None:
         show_some(("function", "launches", "for"), rows, "variants to compile, the least assuming first")
     if result.fallbacks and not captured:
         say("fallback lines name no values: give --capture to turn them into launches")
+    if not result.lines:
+        what = "check the path, and that the engine writes its warnings there"
+        say(f"0 lines: the log is empty and shows nothing; {what}", style="bold yellow")
+        return
     times = sum(r.count for r in result.fallbacks), sum(r.count for r in result.misses)
     say(
         f"{result.lines} lines: {times[0]} fallbacks of {len(result.fallbacks)} variants, {times[1]} misses of "

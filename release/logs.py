@@ -36,6 +36,8 @@ MOST_EVENTS = 100_000
 """Different fallbacks, launch classes that miss, and unread dumps that are kept; an engine has some hundreds."""
 MOST_KEPT = 128 << 20
 """Characters of lines that are kept of them."""
+CONTROLS = bytes(c for c in (*range(32), 127) if c not in b"\b\t\n\v\f\r\x1b")  # not of colours and progress bars
+SHORT_LINE = 64  # bytes below which a line of control characters is a slip, and no binary file
 OPTIONS = ("num_warps", "num_stages", "arch", "enable_fp_fusion")
 _ITEM = re.compile(r"(?:^|\s)(?P<what>arg|const|option) (?P<name>\S+?)\s*[:=]\s*(?P<value>\S.*)$")
 _BARE = re.compile(r"^\s+(?P<name>[A-Za-z_$][\w$]*)\s*[:=]\s*(?P<value>\S.*)$")
@@ -178,18 +180,33 @@ def pattern(text: str, needs: Sequence[str], option: str) -> re.Pattern[str]:
 def lines_of(path: Path, follow: float = 0.0) -> Iterator[str]:
     """The lines of a log, plain, gzip or a pipe, cut at a MiB; with `follow`, those added in that many seconds too.
 
-    Raises `FoldproofError` where the file cannot be read.
+    Raises `FoldproofError` where the file cannot be read, or is no text.
     """
-    until = time.monotonic() + follow
+    until, number = time.monotonic() + follow, 0
     with opened(path, pipe=True) as stream:
         while True:
             line = stream.readline(MOST_LINE)
             if line:
+                number += 1
+                _reject_binary(line, f"{path}: line {number}")
                 yield line.decode("utf-8", "replace")
             elif time.monotonic() >= until:
                 return
             else:
                 time.sleep(min(0.2, follow))
+
+
+def _reject_binary(line: bytes, where: str) -> None:
+    """Raises `FoldproofError` for a line with a NUL, or with more other control characters than any log's.
+
+    What is no UTF-8 passes: an engine may log in another encoding, and the patterns are ASCII.
+    """
+    fix = "give the engine's log as text, in UTF-8; to read on past stray NULs, remove them with tr -d '\\000'"
+    if b"\0" in line:
+        raise FoldproofError(f"is no text: a NUL at byte {line.index(0)} of the line", where=where, fix=fix)
+    controls = len(line) - len(line.translate(None, CONTROLS))
+    if len(line) >= SHORT_LINE and controls * 10 > len(line):
+        raise FoldproofError(f"is no text: {controls} control characters in {len(line)} bytes", where=where, fix=fix)
 
 
 def launches_of(events: LogEvents, capture: Capture | None) -> Iterator[Counted]:

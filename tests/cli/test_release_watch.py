@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import jsonschema
@@ -31,6 +33,23 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def test_an_empty_log_says_so_and_one_that_is_no_text_is_bad_input(folder: Path) -> None:
+    (folder / "empty.log").touch()
+    empty = foldproof("watch", "empty.log", cwd=folder)
+    assert empty.returncode == 0
+    assert "0 lines: the log is empty" in empty.stdout
+    assert "check the path" in empty.stdout
+    assert "0 fallbacks" not in empty.stdout
+    (folder / "binary.log").write_bytes(bytes(range(256)) * 9)
+    binary = foldproof("watch", "binary.log", cwd=folder)
+    assert binary.returncode == 2
+    (line,) = binary.stderr.splitlines()
+    assert "binary.log: line 1: is no text: a NUL at byte 0" in line
+    command = [sys.executable, "-m", "foldproof.cli.main", "watch", "/dev/stdin"]
+    piped = subprocess.run(command, input=LOG, capture_output=True, text=True, check=True)
+    assert "2 fallbacks of 1 variants" in piped.stdout
+
+
 def test_the_examples_of_the_help_run_and_feed_coverage(folder: Path) -> None:
     plain = foldproof("watch", "engine.log", cwd=folder)
     assert plain.returncode == 0, plain.stderr
@@ -54,8 +73,8 @@ def test_json_output_meets_its_schema(folder: Path) -> None:
     assert value["fallbacks"][0] | {"ones": ["N"], "count": 2} == value["fallbacks"][0]
 
 
-def test_logs_without_events_and_binary_logs_hold_nothing(folder: Path) -> None:
-    for content in (b"", b"\x00\xff" * 3000):
+def test_logs_without_events_hold_nothing(folder: Path) -> None:
+    for content in (b"\n", b"\xff" * 3000):
         (folder / "engine.log").write_bytes(content)
         done = foldproof("watch", "engine.log", cwd=folder)
         assert done.returncode == 0

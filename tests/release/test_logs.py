@@ -171,6 +171,30 @@ def test_patterns_are_the_users_own() -> None:
             read_log([], bad)
 
 
+@pytest.mark.parametrize(
+    ("content", "why", "line"),
+    [
+        (b"fine\nab\0c\n", "a NUL at byte 2 of the line", 2),
+        ("a log\n".encode("utf-16-le"), "a NUL at byte 1", 1),
+        (b"\x01\x02\x03\x04" * 16, "64 control characters in 64 bytes", 1),
+    ],
+)
+def test_what_is_no_text_is_refused_with_its_line(tmp_path: Path, content: bytes, why: str, line: int) -> None:
+    file = tmp_path / "log"
+    file.write_bytes(content)
+    with pytest.raises(FoldproofError, match=why) as problem:
+        list(lines_of(file))
+    assert problem.value.where == f"{file}: line {line}"
+    assert "tr -d '\\000'" in problem.value.fix
+
+
+def test_colours_progress_bars_and_other_encodings_are_text(tmp_path: Path) -> None:
+    file = tmp_path / "log"
+    lines = ["\x1b[31mred\x1b[0m " * 20, "10%\r20%\b\b" * 20, "\x01\x02"]
+    file.write_bytes("\n".join(lines).encode() + (b"\n" + bytes(range(0xC0, 0x100))) * 9)
+    assert len(list(lines_of(file))) == 12
+
+
 def test_a_log_that_grows_is_followed(tmp_path: Path) -> None:
     file = tmp_path / "log"
     file.write_text("one\n")
