@@ -77,7 +77,7 @@ class ExhaustRecord(msgspec.Struct, frozen=True):
 @click.option("--options", is_flag=True, help="Add num_warps, which a launch pins or leaves open.")
 @click.option("--workers", type=click.IntRange(min=1), help="Local processes; one a core by default.")
 @click.option("--scheduler", default="", help="Dask scheduler (tcp://...) whose workers do the shards.")
-@click.option("--timeout", type=Finite(min=0.01), default=TIMEOUT_S, show_default=True, help="Seconds.")
+@click.option("--timeout", type=Finite(min=0.01), default=TIMEOUT_S, show_default=True, help="Seconds an answer.")
 @click.option("--memory", type=click.IntRange(min=0), default=MEMORY_MIB, show_default=True, help=MEMORY_HELP)
 @click.option("--out", type=click.Path(path_type=Path), default=Path("foldproof-report"), show_default=True)
 def exhaust(**chosen: Any) -> int:

@@ -54,7 +54,7 @@ OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option("--example", metavar="FILE::TEST", help="Write example.patch: the finding as @example of the test."),
     click.option("--functions", is_flag=True, help="Say what each function of --capture leaves open, by policy."),
     click.option("--mutants", is_flag=True, help="Hunt the mutants of --against instead of a selector."),
-    click.option("--timeout", type=Finite(min=0.01), default=TIMEOUT_S, show_default=True, help="Seconds."),
+    click.option("--timeout", type=Finite(min=0.01), default=TIMEOUT_S, show_default=True, help="Seconds an answer."),
     click.option("--memory", type=click.IntRange(min=0), default=MEMORY_MIB, show_default=True, help=MEMORY_HELP),
     click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Local processes."),
     click.option("--scheduler", default="", help="Dask scheduler (tcp://...) whose workers do the rounds."),
