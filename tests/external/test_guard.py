@@ -130,7 +130,9 @@ def test_the_guard_of_a_driver_that_is_itself_a_selector_bears_no_mark(monkeypat
     monkeypatch.setenv(guarding.TOKEN, "outer.1")
     guarding.own_guard.cache_clear()
     guarding.fresh_token()
-    environ = Path(f"/proc/{guarding.own_guard().pid}/environ").read_bytes()
+    place, deadline = Path(f"/proc/{guarding.own_guard().pid}/environ"), time.monotonic() + 10
+    while not (environ := place.read_bytes()) and time.monotonic() < deadline:
+        time.sleep(0.01)  # a process has none while it starts
     assert guarding.TOKEN.encode() not in environ
     assert b"PATH=" in environ
 
