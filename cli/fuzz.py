@@ -97,7 +97,7 @@ def fuzz(**chosen: Any) -> int:
 
 def _replay(selector: Selector, policy: Policy, named: str, file: Path) -> int:
     checked = recheck(selector, policy, [(case.name, case) for case in read_cases_strictly(file)])
-    rows = [(name, seen.expected, seen.got, seen.kind or "agrees") for name, seen in checked]
+    rows = [(name, seen.expected, seen.got, seen.word) for name, seen in checked]
     show_table(("case", policy.name, selector.name, "difference"), rows)
     if not any(seen.kind for _, seen in checked):
         return 0

@@ -52,12 +52,21 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class Seen(msgspec.Struct, frozen=True):
-    """Both answers to one case: the kind of difference ("" if there is none), and each in words."""
+    """Both answers to one case: the kind of difference ("" if there is none), and each in words.
+
+    Where the selector was not `asked` there is no difference, and nothing is claimed.
+    """
 
     kind: str
     expected: str
     got: str
     fault: Fault | None = None
+    asked: bool = True
+
+    @property
+    def word(self) -> str:
+        """How the case ended."""
+        return self.kind or ("agrees" if self.asked else "not asked")
 
 
 class Bench:
@@ -78,7 +87,8 @@ class Bench:
 
     def expected(self, case: Case) -> Seen:
         """The reference's answer to a case that the selector is not asked for."""
-        return seen(of_replies([Unasked("too-many-faults")]), of_outcomes([replay(case, self.policy)], self.policy))
+        both = of_replies([Unasked("too-many-faults")]), of_outcomes([replay(case, self.policy)], self.policy)
+        return msgspec.structs.replace(seen(*both), asked=False)
 
 
 def seen(given: Answers, wanted: Answers) -> Seen:

@@ -122,6 +122,9 @@ def test_what_is_known_is_asked_again_until_patience_is_spent() -> None:
     checked = recheck(selector, THREE_PASS, cases)
     assert [said.kind for _, said in checked] == ["fault timeout"] * MOST_AT_FIRST + [""] * 16
     assert selector.asked == MOST_AT_FIRST
+    assert [seen.word for _, seen in checked] == ["fault timeout"] * MOST_AT_FIRST + ["not asked"] * (
+        len(cases) - MOST_AT_FIRST
+    )
 
 
 def test_other_faults_and_answers_cost_no_patience() -> None:
