@@ -95,7 +95,9 @@ def prove(  # noqa: PLR0913, PLR0917 (one parameter an option)
             shown,
         )
     named = dict(zip((policy.name for policy in chosen), (*names, *([new] if new else [])) or ZOO, strict=True))
-    command = _command(names, theorems, old, new)
+    words = [*_asked(names, theorems, old, new), *(["--mutants"] if mutants else [])]
+    words += ["--bounded", f"{bounded.candidates}x{bounded.args}"] if bounded else []
+    command = shlex.join([*words, *(["--out", str(out)] if out else [])])
     text = proof_json(proof, perf_counter() - begin, {})
     if out is not None:
         text = _record(proof, named, load_policy(old) if old else None, out, command, perf_counter() - begin)
@@ -106,10 +108,10 @@ def prove(  # noqa: PLR0913, PLR0917 (one parameter an option)
     return exit_code(proof)
 
 
-def _command(names: Sequence[str], theorems: Sequence[str], old: str | None, new: str | None) -> str:
+def _asked(names: Sequence[str], theorems: Sequence[str], old: str | None, new: str | None) -> list[str]:
     words = ["foldproof", "prove", *(word for name in names for word in ("--policy", name))]
     words += [word for theorem in theorems for word in ("--theorem", theorem)]
-    return shlex.join([*words, *(["--old", old] if old else []), *(["--new", new] if new else [])])
+    return [*words, *(["--old", old] if old else []), *(["--new", new] if new else [])]
 
 
 def _record(  # noqa: PLR0913, PLR0917 (all that a record of it says)

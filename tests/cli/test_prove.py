@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
+from foldproof.reports.events import RunStarted
 from foldproof.reports.render.result import tidy
+from foldproof.reports.store import read
 from helpers import foldproof
 
 POLICY = """
@@ -31,6 +34,8 @@ def test_prove_settles_a_policy_file_and_recheck_finds_a_changed_script(tmp_path
     rows = {row["theorem"]: row for row in result["verdicts"]}
     assert (rows["T01"]["verdict"], rows["T01"]["scope"]) == ("proved", "unbounded")
     assert rows["T01"]["killed_by"]
+    (began,) = [s.record.event for s in read(tmp_path / "out")[0] if isinstance(s.record.event, RunStarted)]
+    assert began.command == shlex.join(["foldproof", *(str(word) for word in run), "--out", str(tmp_path / "out")])
     case = tmp_path / "out" / rows["T06v"]["counterexample"]
     answered = foldproof("select", "--cases", case, "--policy", tmp_path / "mine.toml")
     assert json.loads(answered.stdout)["pick"] == json.loads(case.read_text())[0]["expect"]["pick"]
