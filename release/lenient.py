@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from foldproof.release.findings import Finding, finding
 
 MOST_BYTES = 32 << 20
 """A shipped capture of 343 variants has 0.3 MB; this much JSON takes half a GB when it is read."""
+MOST_REPEATS = 10_000
+"""Repeated keys and broken texts that are told one by one: a file made for it has half a million."""
 _PLACEHOLDERS = {"fn": "?", "hash": "?", "num_warps": 4, "params": [], "consts": {}}
 _MISSING = re.compile(r"missing required field `(\w+)`")
 _FIELD = re.compile(r"^\$\.(\w+)")
@@ -62,7 +65,9 @@ def read_leniently(path: Path) -> Lenient:
     """The capture of a folder or an `aot.json`. Raises `InvalidCapture` only for what is no JSON at all."""
     file = capture_file(path)
     value = parse(read_bytes(file, InvalidCapture, MOST_BYTES), str(file), InvalidCapture)
-    found = list(_repeats(value, "$"))
+    found = list(islice(_repeats(value, "$"), MOST_REPEATS))
+    if len(found) == MOST_REPEATS:
+        found.append(finding("L001", "$", f"more than {MOST_REPEATS} keys and texts are faulty; these are the first"))
     value = whole(value)
     if not isinstance(value, dict) or not isinstance(value.get("kernels"), list):
         why = "the value is no object" if not isinstance(value, dict) else "kernels is no list"

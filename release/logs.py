@@ -38,6 +38,7 @@ MOST_KEPT = 128 << 20
 """Characters of lines that are kept of them."""
 CONTROLS = bytes(c for c in (*range(32), 127) if c not in b"\b\t\n\v\f\r\x1b")  # not of colours and progress bars
 SHORT_LINE = 64  # bytes below which a line of control characters is a slip, and no binary file
+AS_TEXT = "give the engine's log as text, in UTF-8; to read on past stray NULs, remove them with tr -d '\\000'"
 OPTIONS = ("num_warps", "num_stages", "arch", "enable_fp_fusion")
 _ITEM = re.compile(r"(?:^|\s)(?P<what>arg|const|option) (?P<name>\S+?)\s*[:=]\s*(?P<value>\S.*)$")
 _BARE = re.compile(r"^\s+(?P<name>[A-Za-z_$][\w$]*)\s*[:=]\s*(?P<value>\S.*)$")
@@ -91,12 +92,6 @@ class Reader:
     def take(self, line: str) -> None:
         """The next line. Raises `FoldproofError` for a log of more different events than fit a GB."""
         self.lines += 1
-        if self._kept + self._dumped > MOST_KEPT:
-            why = f"holds more than {MOST_KEPT >> 20} MiB of different fallbacks and misses"
-            raise FoldproofError(why, where=f"the log, line {self.lines}", fix="cut the log, or check the patterns")
-        if len(self._fallbacks) + len(self._misses) + len(self._unread) > MOST_EVENTS:
-            why = f"holds more than {MOST_EVENTS} different fallbacks and misses"
-            raise FoldproofError(why, where=f"the log, line {self.lines}", fix="cut the log, or check the patterns")
         if self._open is not None:
             if self._continues(line.rstrip()):
                 return
@@ -107,8 +102,16 @@ class Reader:
             seen = self._fallbacks.setdefault((named["fn"], named.get("hash") or "", ones), [0, self.lines, 0])
             self._kept += 0 if seen[0] else len(line)
             seen[0], seen[2] = seen[0] + 1, self.lines
+            self._fits()
         elif match := self.missing.search(line):
             self._open, self._open_at = {"fn": match["fn"], "args": [], "consts": {}}, self.lines
+
+    def _fits(self) -> None:
+        """Raises `FoldproofError` where more is held than fits a GB."""
+        held = len(self._fallbacks) + len(self._misses) + len(self._unread)
+        if self._kept + self._dumped > MOST_KEPT or held > MOST_EVENTS:
+            why = f"holds more than {MOST_EVENTS} different fallbacks and misses, or {MOST_KEPT >> 20} MiB of them"
+            raise FoldproofError(why, where=f"the log, line {self.lines}", fix="cut the log, or check the patterns")
 
     def _continues(self, line: str) -> bool:
         """Whether the line belongs to the dump that is open; if so, what it says is kept."""
@@ -120,6 +123,7 @@ class Reader:
         if match is None:
             return False
         self._dumped += len(line)
+        self._fits()
         what, name, value = match.groupdict().get("what") or "arg", match["name"], match["value"]
         # An indented line of something else ends the dump. One that says "arg", or a kind, belongs to it even where it
         # is not understood: the launch is then one that cannot be read, and not one of fewer args.
@@ -144,10 +148,12 @@ class Reader:
         except FoldproofError as problem:
             self._unread.append(f"line {self._open_at}: {problem}")
             self._dumped = 0
+            self._fits()
             return
         _, seen = self._misses.setdefault(class_key(launch), (launch, [0, self._open_at, 0]))
         self._kept, self._dumped = self._kept + (0 if seen[0] else self._dumped), 0
         seen[0], seen[2] = seen[0] + 1, self._open_at
+        self._fits()
 
     def events(self) -> LogEvents:
         """What was read so far, the most frequent first. A dump that is still open is closed."""
@@ -188,7 +194,8 @@ def lines_of(path: Path, follow: float = 0.0) -> Iterator[str]:
             line = stream.readline(MOST_LINE)
             if line:
                 number += 1
-                _reject_binary(line, f"{path}: line {number}")
+                if why := _binary(line):
+                    raise FoldproofError(f"is no text: {why}", where=f"{path}: line {number}", fix=AS_TEXT)
                 yield line.decode("utf-8", "replace")
             elif time.monotonic() >= until:
                 return
@@ -196,17 +203,15 @@ def lines_of(path: Path, follow: float = 0.0) -> Iterator[str]:
                 time.sleep(min(0.2, follow))
 
 
-def _reject_binary(line: bytes, where: str) -> None:
-    """Raises `FoldproofError` for a line with a NUL, or with more other control characters than any log's.
+def _binary(line: bytes) -> str:
+    """Why a line is none of a text: a NUL, or more other control characters than any log's. "" if it may be one.
 
     What is no UTF-8 passes: an engine may log in another encoding, and the patterns are ASCII.
     """
-    fix = "give the engine's log as text, in UTF-8; to read on past stray NULs, remove them with tr -d '\\000'"
     if b"\0" in line:
-        raise FoldproofError(f"is no text: a NUL at byte {line.index(0)} of the line", where=where, fix=fix)
-    controls = len(line) - len(line.translate(None, CONTROLS))
-    if len(line) >= SHORT_LINE and controls * 10 > len(line):
-        raise FoldproofError(f"is no text: {controls} control characters in {len(line)} bytes", where=where, fix=fix)
+        return f"a NUL at byte {line.index(0)} of the line"
+    controls = len(line) - len(line.translate(None, CONTROLS)) if len(line) >= SHORT_LINE else 0
+    return f"{controls} control characters in {len(line)} bytes" if controls * 10 > len(line) else ""
 
 
 def launches_of(events: LogEvents, capture: Capture | None) -> Iterator[Counted]:

@@ -226,6 +226,16 @@ def test_a_repeated_key_is_found_and_the_rest_is_read(part: Path, tmp_path: Path
     assert {f.rule for f in found} <= {"L002", "L311"}  # the fold of that entry now has other warps
 
 
+def test_of_more_repeated_keys_than_a_reader_reads_the_first_are_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("foldproof.release.lenient.MOST_REPEATS", 3)
+    (tmp_path / "aot.json").write_text('{"kernels": [' + ",".join(['{"a": 0, "a": 1}'] * 5) + "]}")
+    found = [f for f in lint(tmp_path / "aot.json", load_policy("three-pass")).findings if f.rule in ("L001", "L002")]
+    assert [f.rule for f in found] == ["L001", "L002", "L002", "L002"]
+    assert "more than 3 keys" in found[0].what
+
+
 def test_every_fault_of_a_file_is_listed(part: Path, tmp_path: Path) -> None:
     doc = json.loads((part / "aot.json").read_text())
     kernel(doc, "_scale")["num_warps"] = "four"

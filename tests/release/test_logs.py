@@ -120,7 +120,7 @@ def test_a_dump_that_no_kernel_can_have_is_not_kept() -> None:
 def test_a_log_and_launches_without_end_are_an_error_and_not_all_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logs, "MOST_EVENTS", 50)
     monkeypatch.setattr(classes, "MOST_CLASSES", 50)
-    with pytest.raises(FoldproofError, match="line 52: holds more than 50 different"):
+    with pytest.raises(FoldproofError, match="line 51: holds more than 50 different"):
         read_log(fallback_line("k", f"hash{n}", ("N",)) for n in range(60))
     with pytest.raises(InvalidLaunch, match="line 50: holds more than 50 launch classes"):
         grouped(Counted(Launch(f"k{n}", ()), 1, f"line {n}") for n in range(60))
