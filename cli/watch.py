@@ -16,7 +16,8 @@ from foldproof.impl.capture import Capture, load_capture
 from foldproof.impl.launch import launch_to
 from foldproof.impl.policy import load_policy
 from foldproof.release.coverage import coverage
-from foldproof.release.logs import FALLBACK, MISSING, Fallback, LogEvents, launches_of, lines_of, read_log
+from foldproof.release.log_lines import lines_of
+from foldproof.release.logs import FALLBACK, MISSING, Fallback, LogEvents, launches_of, read_log
 from foldproof.release.needs import needs_json
 
 SCHEMA_VERSION = 1

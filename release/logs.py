@@ -7,16 +7,13 @@ dumps its launch, a line an argument; what such a line may look like is said in 
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import msgspec
 from foldproof.impl.capture import Capture
 from foldproof.impl.errors import FoldproofError
-from foldproof.impl.files import opened
 from foldproof.impl.launch import Arg, Kind, Launch, launch_from
 from foldproof.release.classes import class_key
 from foldproof.release.dumps import arg_json, const_json, option_json, says_kind
@@ -29,16 +26,12 @@ FALLBACK = (
     r"(?: \([^)]*\))?(?:: (?P<ones>[\w$.]+(?:, [\w$.]+)*))?"
 )
 MISSING = r"no captured Triton variant of (?P<fn>\S+) for this launch:"
-MOST_LINE = 1 << 20
 MOST_ARGS = 1024
 """Lines of one dump that are kept; more than a kernel can have, so a longer dump cannot be read."""
 MOST_EVENTS = 100_000
 """Different fallbacks, launch classes that miss, and unread dumps that are kept; an engine has some hundreds."""
 MOST_KEPT = 128 << 20
 """Characters of lines that are kept of them."""
-CONTROLS = bytes(c for c in (*range(32), 127) if c not in b"\b\t\n\v\f\r\x1b")  # not of colours and progress bars
-SHORT_LINE = 64  # bytes below which a line of control characters is a slip, and no binary file
-AS_TEXT = "give the engine's log as text, in UTF-8; to read on past stray NULs, remove them with tr -d '\\000'"
 OPTIONS = ("num_warps", "num_stages", "arch", "enable_fp_fusion")
 _ITEM = re.compile(r"(?:^|\s)(?P<what>arg|const|option) (?P<name>\S+?)\s*[:=]\s*(?P<value>\S.*)$")
 _BARE = re.compile(r"^\s+(?P<name>[A-Za-z_$][\w$]*)\s*[:=]\s*(?P<value>\S.*)$")
@@ -181,37 +174,6 @@ def pattern(text: str, needs: Sequence[str], option: str) -> re.Pattern[str]:
         if name not in found.groupindex:
             raise FoldproofError(f"has no group (?P<{name}>...)", where=option, fix="see docs/reference/release.md")
     return found
-
-
-def lines_of(path: Path, follow: float = 0.0) -> Iterator[str]:
-    """The lines of a log, plain, gzip or a pipe, cut at a MiB; with `follow`, those added in that many seconds too.
-
-    Raises `FoldproofError` where the file cannot be read, or is no text.
-    """
-    until, number = time.monotonic() + follow, 0
-    with opened(path, pipe=True) as stream:
-        while True:
-            line = stream.readline(MOST_LINE)
-            if line:
-                number += 1
-                if why := _binary(line):
-                    raise FoldproofError(f"is no text: {why}", where=f"{path}: line {number}", fix=AS_TEXT)
-                yield line.decode("utf-8", "replace")
-            elif time.monotonic() >= until:
-                return
-            else:
-                time.sleep(min(0.2, follow))
-
-
-def _binary(line: bytes) -> str:
-    """Why a line is none of a text: a NUL, or more other control characters than any log's. "" if it may be one.
-
-    What is no UTF-8 passes: an engine may log in another encoding, and the patterns are ASCII.
-    """
-    if b"\0" in line:
-        return f"a NUL at byte {line.index(0)} of the line"
-    controls = len(line) - len(line.translate(None, CONTROLS)) if len(line) >= SHORT_LINE else 0
-    return f"{controls} control characters in {len(line)} bytes" if controls * 10 > len(line) else ""
 
 
 def launches_of(events: LogEvents, capture: Capture | None) -> Iterator[Counted]:

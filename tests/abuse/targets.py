@@ -37,7 +37,8 @@ from foldproof.release.coverage import coverage
 from foldproof.release.launches import read_launches
 from foldproof.release.lenient import Entry, Lenient
 from foldproof.release.lint import lint, sarif
-from foldproof.release.logs import launches_of, lines_of, read_log
+from foldproof.release.log_lines import lines_of
+from foldproof.release.logs import launches_of, read_log
 from foldproof.release.needs import needs_json
 from foldproof.release.ranges import arg_domain, read_ranges
 from foldproof.release.shapes import Family

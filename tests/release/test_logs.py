@@ -14,6 +14,7 @@ from foldproof.release import classes, logs
 from foldproof.release.classes import class_key, grouped
 from foldproof.release.coverage import coverage
 from foldproof.release.launches import Counted
+from foldproof.release.log_lines import lines_of
 from foldproof.release.logs import (
     FALLBACK,
     MISSING,
@@ -22,7 +23,6 @@ from foldproof.release.logs import (
     Reader,
     fallback_launch,
     launches_of,
-    lines_of,
     read_log,
 )
 from helpers import capture, i32, launch, param, ptr, variant
