@@ -9,6 +9,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -32,6 +33,8 @@ from foldproof.reports.obligations import CaptureTable, Config, FuzzTable, Polic
 from foldproof.reports.store import Stored
 
 Launches = Callable[[Capture], tuple[Launch, ...]]
+NAMING = ("--policy", "--against", "--old", "--new")
+"""Options that name a policy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,10 +146,19 @@ def of_evidence(stored: Sequence[Stored]) -> Scene:
 def _policy_file(seen: PolicySeen, events: Sequence[object]) -> str:
     """The file of a policy that the newest run names, "" where none that is here has it."""
     commands = [event.command for event in events if isinstance(event, RunStarted)]
-    for word in (word for command in reversed(commands) for word in shlex.split(command)):
-        if word.endswith(".toml") and Path(word).is_file() and load_policy(word).name == seen.name:
+    for word in (word for command in reversed(commands) for word in policy_files(command)):
+        if Path(word).is_file() and load_policy(word).name == seen.name:
             return word
     return ""
+
+
+def policy_files(command: str) -> list[str]:
+    """The policy files that a recorded command names; none where a shell could not read it."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return []
+    return [file for option, file in pairwise(words) if option in NAMING and file.endswith(".toml")]
 
 
 def _capture_now(at_hand: AtHand, seen: CaptureSeen) -> AtHand:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from foldproof.cli.at_hand import of_evidence
+from foldproof.cli.at_hand import of_evidence, policy_files
 from foldproof.cli.digests import policy_digest, policy_seen
 from foldproof.cli.emitting import device_event
 from foldproof.cli.evidence import shipped_folder
@@ -279,6 +279,14 @@ def proved(*obligations: str) -> TheoremJudged:
 
 def wrong(found: Iterator[Checked]) -> list[str]:
     return [one.why for check in found for one in check.wrong]
+
+
+def test_a_recorded_command_names_policy_files_by_their_options() -> None:
+    command = "foldproof fuzz --selector s --against 'my rules.toml' --seed 1"
+    assert policy_files(command) == ["my rules.toml"]
+    assert policy_files("foldproof prove --old a.toml --new b.toml --theorem T09") == ["a.toml", "b.toml"]
+    assert policy_files("foldproof report out --config foldproof.toml") == []
+    assert policy_files("foldproof check --policy 'a.toml") == []
 
 
 def test_a_script_is_decided_again_by_both_solvers(tmp_path: Path) -> None:
