@@ -12,7 +12,7 @@ from abuse.big import CASES
 from abuse.limits import MOST_KIB, SECONDS
 from abuse.targets import TARGETS
 
-pytestmark = pytest.mark.release  # makes and reads a GB for each target: a quarter of an hour in all
+pytestmark = pytest.mark.release  # makes and reads a GB for each target: minutes in all
 
 
 @pytest.mark.parametrize("name", TARGETS)
