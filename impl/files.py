@@ -65,9 +65,12 @@ def is_below(name: str) -> bool:
     It is none either if no file system holds such names: of more than 255 bytes, or of 1,024 in all.
     """
     path = PurePosixPath(name)
-    lengths = [len(part.encode("utf-8", "surrogatepass")) for part in (*path.parts, name)]
-    fits = lengths[-1] <= MOST_PATH and all(length <= MOST_NAME for length in lengths[:-1])
+    fits = _size(name) <= MOST_PATH and all(_size(part) <= MOST_NAME for part in path.parts)
     return fits and not path.is_absolute() and ".." not in path.parts and "\0" not in name
+
+
+def _size(name: str) -> int:
+    return len(name.encode("utf-8", "surrogatepass"))
 
 
 def _at_once(path: str, flags: int) -> int:

@@ -13,7 +13,7 @@ from foldproof.impl.rules import Rules, Strictness, arg_refusal
 from foldproof.release.findings import Finding, finding
 from foldproof.release.lenient import Entry
 from foldproof.release.reach import functions
-from foldproof.release.shapes import Family
+from foldproof.release.shapes import Family, held_alike
 
 PINNABLE = ("num_warps", "num_stages", "arch", "enable_fp_fusion")
 UNSAID = {"num_stages": 0, "arch": None, "enable_fp_fusion": None}
@@ -140,18 +140,13 @@ def _meeting(family: Family, own: Sequence[Entry]) -> Iterator[tuple[Placed, Pla
     for entry in own:
         names = frozenset(family.names(entry.variant))
         places = groups.setdefault((names, entry.variant.source), {})
-        places.setdefault(_placement(entry.variant, names), []).append(entry)
+        places.setdefault(held_alike(entry.variant, names), []).append(entry)
     for (names, _), places in groups.items():
         placed = [Placed.of(same, sorted(names), family) for same in places.values()]
         for number, one in enumerate(placed):
             yield one, one
             # The args are independent: variants meet where each arg has a class that both admit.
             yield from ((one, other) for other in placed[:number] if all(map(and_, one.admitted, other.admitted)))
-
-
-def _placement(variant: Variant, names: frozenset[str]) -> object:
-    """How the variant holds each arg: variants of one placement match the same launches exactly."""
-    return frozenset(variant.params), frozenset((n, str(variant.consts[n])) for n in names if n in variant.consts)
 
 
 def _admits(variant: Variant, arg: Arg) -> bool:

@@ -65,8 +65,9 @@ def read_leniently(path: Path) -> Lenient:
     """The capture of a folder or an `aot.json`. Raises `InvalidCapture` only for what is no JSON at all."""
     file = capture_file(path)
     value = parse(read_bytes(file, InvalidCapture, MOST_BYTES), str(file), InvalidCapture)
-    found = list(islice(_repeats(value, "$"), MOST_REPEATS))
-    if len(found) == MOST_REPEATS:
+    repeats = _repeats(value, "$")
+    found = list(islice(repeats, MOST_REPEATS))
+    if next(repeats, None) is not None:
         found.append(finding("L001", "$", f"more than {MOST_REPEATS} keys and texts are faulty; these are the first"))
     value = whole(value)
     if not isinstance(value, dict) or not isinstance(value.get("kernels"), list):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from foldproof.impl.launch import Arg, Kind
@@ -12,8 +12,8 @@ from foldproof.model.selection import Answer, answer
 from foldproof.release.findings import Finding, finding
 from foldproof.release.launch_shape import Shape, with_args
 from foldproof.release.lenient import Entry
-from foldproof.release.shapes import Family, own_class
-from foldproof.release.solving import admitted, confirmed, hold, is_possible, pickers, representatives, solver_for
+from foldproof.release.shapes import Family, held_alike, own_class
+from foldproof.release.solving import admitted, confirmed, is_possible, pickers, representatives, solver_for
 from foldproof.release.world import ClassWorld
 
 LOOSEST = load_policy("three-pass")
@@ -44,6 +44,7 @@ class Contest:
     policy: Policy
     world: ClassWorld
     run: Answer
+    names: Collection[str]
     alike: Mapping[object, int]
     """How a variant holds the args -> the first candidate of the world that holds them so."""
     _shadows: dict[int, str] = field(default_factory=dict)
@@ -52,8 +53,9 @@ class Contest:
     def of(cls, shape: Shape, family: Family, policy: Policy) -> Contest:
         """The contest among the variants of a function."""
         world = ClassWorld.of(shape, representatives(shape, family.holding(shape.base.consts), policy))
-        alike = {hold(v, shape): i for i, v in reversed(tuple(enumerate(world.variants)))}
-        return cls(shape, policy, world, answer(world, policy), alike)
+        names = {arg.name for arg in shape.base.args}
+        alike = {held_alike(v, names): i for i, v in reversed(tuple(enumerate(world.variants)))}
+        return cls(shape, policy, world, answer(world, policy), names, alike)
 
     def shadows(self, index: int) -> str:
         """Who serves the launches that admit a candidate."""
@@ -83,7 +85,7 @@ def _unreached(entry: Entry, contest: Contest) -> Iterator[Finding]:
     if isinstance(outcome, Selection) and outcome.variant is variant:
         return
     index = next((i for i, v in enumerate(world.variants) if v is variant), None)
-    like = contest.alike.get(hold(variant, shape))
+    like = contest.alike.get(held_alike(variant, contest.names))
     if like is None or not is_possible(solver_for(world, admitted(world, like, policy))):
         yield finding("L302", entry.path, f"no launch meets the rules of {policy.name} for {variant.hash}")
         return

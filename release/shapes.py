@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from foldproof.impl.batch.classes import NARROWED, ArgShape, classes_of
@@ -121,6 +121,15 @@ def own_class(variant: Variant, classes: Iterable[Arg], rules: Iterable[Rules] =
             if arg_refusal(arg, param, const, one) is None:
                 return arg
     return known[0]
+
+
+def held_alike(variant: Variant, names: Collection[str]) -> object:
+    """How a variant holds args of these names: its params and, of its constants, those that are args.
+
+    Variants of which it is equal are admitted for the same args and read the same ones.
+    """
+    held = frozenset((name, variant.consts[name]) for name in names if name in variant.consts)
+    return frozenset(variant.params), held
 
 
 UNKNOWN: dict[str, object] = {"num_warps": 1 << 20, "num_stages": 1 << 20, "arch": "another", "source": "another"}

@@ -17,6 +17,7 @@ from foldproof.model.rules import disj
 from foldproof.model.selection import Answer
 from foldproof.model.terms import Bool
 from foldproof.release.launch_shape import Shape
+from foldproof.release.shapes import held_alike
 from foldproof.release.world import ClassWorld
 
 TIMEOUT_MS = 60_000
@@ -107,17 +108,12 @@ def representatives(shape: Shape, variants: Sequence[Variant], policy: Policy) -
     """
     open_ = (*shape.consts, *shape.options)
     assert not open_, "what a launch may leave out tells more variants apart"
+    names = {arg.name for arg in shape.base.args}
     groups: dict[object, list[Variant]] = {}
     for variant in rivals(shape, variants, policy):
-        groups.setdefault(hold(variant, shape), []).append(variant)
+        groups.setdefault(held_alike(variant, names), []).append(variant)
     kept = {id(v) for group in groups.values() for v in _telling(group, shape.base, policy)}
     return [v for v in variants if id(v) in kept]
-
-
-def hold(variant: Variant, shape: Shape) -> object:
-    """How the variant holds the args of a shape: its params and, of its constants, those that are args."""
-    names = (arg.name for arg in shape.base.args)
-    return frozenset(variant.params), frozenset((n, variant.consts[n]) for n in names if n in variant.consts)
 
 
 def _telling(group: Sequence[Variant], launch: Launch, policy: Policy) -> Iterator[Variant]:

@@ -234,6 +234,9 @@ def test_of_more_repeated_keys_than_a_reader_reads_the_first_are_listed(
     found = [f for f in lint(tmp_path / "aot.json", load_policy("three-pass")).findings if f.rule in ("L001", "L002")]
     assert [f.rule for f in found] == ["L001", "L002", "L002", "L002"]
     assert "more than 3 keys" in found[0].what
+    (tmp_path / "aot.json").write_text('{"kernels": [' + ",".join(['{"a": 0, "a": 1}'] * 3) + "]}")
+    found = [f for f in lint(tmp_path / "aot.json", load_policy("three-pass")).findings if f.rule in ("L001", "L002")]
+    assert [f.rule for f in found] == ["L002", "L002", "L002"]
 
 
 def test_every_fault_of_a_file_is_listed(part: Path, tmp_path: Path) -> None:
